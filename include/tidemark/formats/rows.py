@@ -9,7 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.keys import key_value
-from tidemark.formats.special import is_placeholder
+from tidemark.formats.masked import HASHES, MASKED, Hashed, hash_of
+from tidemark.formats.special import is_placeholder, plain_placeholders
 from tidemark.formats.values import conversion_error, read_by_schema, value_of
 from tidemark.model.column_rename import ColumnAlias
 from tidemark.model.column_rules import Mask
@@ -27,6 +28,7 @@ from tidemark.model.event import Op
 from tidemark.model.names import quote
 
 SYSTEM = {"op": STAGED_OP, "position": POSITION, "commit_time": COMMIT_TIME}
+_INTEGERS = frozenset(("int", "bigint", "smallint", "tinyint"))
 IMAGE, SCHEMA_ID, CONTRADICTORY = (
     "_tidemark_image",
     "_tidemark_schema_id",
@@ -42,13 +44,14 @@ class RowImage:
     columns that it does not hold though the row has them, None where every record is whole
     (UNAV-4). contradicts: whether the record says two things about one name (MSG-4).
     has_zero_dates: whether a date whose month or day is zero is null, and no value that does not
-    fit (TYPE-12).
+    fit (TYPE-12). is_masked: records may be without values that a target does not show (MASK-1).
     """
 
     image: Column
     unavailable: Column | None
     contradicts: Column
     has_zero_dates: bool = True
+    is_masked: bool = False
 
 
 def typed_rows(
@@ -93,9 +96,10 @@ def typed_rows(
         *(F.col("row_key")[name].alias(name) for name in schema.key),
         *(_value(column, schema.column_alias(column.name)).alias(column.name) for column in values),
     )
-    wrong = (_wrong(c, has_zero_dates=row_image.has_zero_dates) for c in values)
     null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
     key_mismatches = [F.when(_has_other_key(schema[name]), F.lit(name)) for name in schema.key]
+    why_wrong = _wrong_mask if row_image.is_masked else _wrong
+    wrong = [why_wrong(c, has_zero_dates=row_image.has_zero_dates) for c in values]
     unavailable = [
         F.when(_is_unavailable(column), F.lit(column.name))
         for column in values
@@ -106,7 +110,7 @@ def typed_rows(
         UNAVAILABLE, F.array_compact(F.array(F.lit(None).cast("string"), *unavailable))
     )
     return decoded.select(
-        *map(_masked, schema.columns),
+        *(_masked(column, is_masked=row_image.is_masked) for column in schema.columns),
         *SYSTEM.values(),
         F.coalesce(CONTRADICTORY, no_image, *null_keys, *key_mismatches, *wrong).alias(
             CONVERSION_ERROR
@@ -126,12 +130,17 @@ def _value(column: SourceColumn, column_alias: ColumnAlias) -> Column:
     return F.when(is_filled, F.lit(column.backfill).cast(column.iceberg)).otherwise(value)
 
 
-def _masked(column: SourceColumn) -> Column:
-    """What the target has in place of a value."""
+def _masked(column: SourceColumn, *, is_masked: bool) -> Column:
+    """What the target has in place of a value; a record may hold that itself."""
     value = F.col(quote(column.name))
     match column.mask:
         case Mask.HASH:
-            return F.sha2(value.cast("string"), 256).alias(column.name)
+            hashed = F.sha2(value.cast("string"), 256)
+            if is_masked:
+                raw = F.col(IMAGE)[column.name]
+                made = F.regexp_extract(raw, HASHES, 2)
+                hashed = F.when(raw.rlike(MASKED), made).otherwise(hashed)
+            return hashed.alias(column.name)
         case Mask.REDACT:
             return F.lit(None).cast(column.stored).alias(column.name)
         case None:
@@ -164,6 +173,47 @@ def _wrong(column: SourceColumn, *, has_zero_dates: bool) -> Column:
     return F.when(wrong, F.lit(column.name))
 
 
+def _wrong_mask(column: SourceColumn, *, has_zero_dates: bool) -> Column:
+    """As `_wrong`, where a record may hold what stands for a value (MASK-1).
+
+    Whoever shows the value cannot have it; a hash is that of the target where it was made of the
+    text that the target would have.
+    """
+    raw = F.col(IMAGE)[column.name]
+    match column.mask:
+        case Mask.HASH:
+            kinds = [kind.value for kind in hashable(column)]
+            fits = F.regexp_extract(raw, HASHES, 1).isin(kinds)
+        case Mask.REDACT:
+            fits = F.lit(True)
+        case None:
+            fits = F.lit(False)
+    wrong = _wrong(column, has_zero_dates=has_zero_dates)
+    return F.when(raw.rlike(MASKED), F.when(~fits, F.lit(column.name))).otherwise(wrong)
+
+
+def hashable(column: SourceColumn) -> frozenset[Hashed]:
+    """What a record's hash has to be of, to be the one of the value in the target.
+
+    Nothing where a value has another text in the target than in records (MASK-1).
+    """
+    of_text = frozenset({Hashed.TEXT, Hashed.INTEGER})
+
+    def kinds(variant: SourceColumn) -> frozenset[Hashed]:
+        if variant.encoding is ValueEncoding.TEXT and variant.iceberg == "string":
+            return of_text
+        is_integer = variant.encoding is ValueEncoding.INTEGER and variant.iceberg in _INTEGERS
+        return frozenset({Hashed.INTEGER}) if is_integer else frozenset()
+
+    return of_text.intersection(*map(kinds, column.variants))
+
+
 def _is_unavailable(column: SourceColumn) -> Column:
     raw = F.col(IMAGE)[column.name]
-    return read_by_schema(column, F.col(SCHEMA_ID), lambda variant: is_placeholder(raw, variant))
+    is_unavailable = read_by_schema(
+        column, F.col(SCHEMA_ID), lambda variant: is_placeholder(raw, variant)
+    )
+    if column.mask is not Mask.HASH:
+        return is_unavailable
+    # Of one that is cut off only the column's type tells that it is none of a value.
+    return is_unavailable | raw.isin(*map(hash_of, plain_placeholders(column)))

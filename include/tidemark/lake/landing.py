@@ -52,6 +52,8 @@ from tidemark.model.quarantine import RecordPlace
 
 MARK = "tidemark.landing"
 NUMBER = "tidemark.landing-number"
+PAYLOAD = "tidemark.payload"
+"""The property of a changelog that has masked records."""
 COLUMNS = ("landing", *RECORD_COLUMNS, *ENVELOPE_COLUMNS)
 
 SCHEMA = pa.schema(
@@ -99,10 +101,14 @@ PROPERTIES = {
 
 @dataclass(frozen=True, slots=True)
 class ChangelogHead:
-    """Where ``main`` stood, and how far the topics were landed there; at first not at all."""
+    """Where ``main`` stood, and how far the topics were landed there; at first not at all.
+
+    is_masked: records may be there without values that a target does not show (MASK-1).
+    """
 
     snapshot: int | None = None
     mark: LandingMark = field(default_factory=LandingMark)
+    is_masked: bool = False
 
 
 def read_landed(catalog: Catalog, tables: SystemTables) -> ChangelogHead:
@@ -118,7 +124,7 @@ def read_landed(catalog: Catalog, tables: SystemTables) -> ChangelogHead:
     published = read_checked(changelog, tables.changelog)
     text = published.marks.get(MARK) if published else None
     mark = LandingMark.from_json(text) if text else LandingMark()
-    return ChangelogHead(main_head(changelog), mark)
+    return ChangelogHead(main_head(changelog), mark, PAYLOAD in changelog.properties)
 
 
 def read_mark(catalog: Catalog, tables: SystemTables) -> LandingMark:
@@ -181,10 +187,19 @@ def landed_ms(catalog: Catalog, tables: SystemTables, head: int | None, landing:
 
 
 def branch_landing(
-    catalog: Catalog, tables: SystemTables, head: ChangelogHead, attempt: AttemptId
+    catalog: Catalog,
+    tables: SystemTables,
+    head: ChangelogHead,
+    attempt: AttemptId,
+    *,
+    is_masked: bool = False,
 ) -> Branch:
-    """The attempt's own branch for the landing behind ``head``, the changelog as it was read."""
-    changelog = ensure_table(catalog, tables.changelog, SCHEMA, PROPERTIES)
+    """The attempt's own branch for the landing behind ``head``, the changelog as it was read.
+
+    is_masked: the changelog is to say for good that it has masked records.
+    """
+    properties = {**PROPERTIES, PAYLOAD: "masked"} if is_masked else PROPERTIES
+    changelog = ensure_table(catalog, tables.changelog, SCHEMA, properties)
     return begin_branch(changelog, head.snapshot, attempt_ref(head.mark.number + 1, attempt))
 
 
@@ -260,7 +275,7 @@ def publish_landing(
             next_step="run again; if this repeats, the files of the changelog are not sound",
         )
     update_mains(catalog, [replace(ref_update, marks=((MARK, mark.to_json()),))])
-    return ChangelogHead(ref_update.snapshot, mark)
+    return ChangelogHead(ref_update.snapshot, mark, PAYLOAD in changelog.properties)
 
 
 def drop_landing(catalog: Catalog, ref_update: RefUpdate) -> None:

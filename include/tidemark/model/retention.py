@@ -13,7 +13,7 @@ from typing import Any
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import TableSchema
 from tidemark.model.maintenance import DAY_MS
-from tidemark.model.names import TableName
+from tidemark.model.names import ColumnName, TableName
 from tidemark.model.refold import TableState
 from tidemark.model.renames import Rename
 from tidemark.model.stored_state import Stored, from_stored, to_stored
@@ -131,10 +131,19 @@ def missing_in(base: TableSchema, wanted: TableSchema) -> str:
     """
     if base.mode is not wanted.mode and TargetMode.APPEND in (base.mode, wanted.mode):
         return f"it has mode {base.mode}, whose rows are not those of mode {wanted.mode}"
+    column = unreadable_in(base, wanted)
+    return "" if column is None else f"it does not have the values of column {column}"
+
+
+def unreadable_in(base: TableSchema, wanted: TableSchema) -> ColumnName | None:
+    """A column that ``wanted`` shows and ``base`` does not, by their rules; None where it has all.
+
+    Both have the same columns of the source.
+    """
     for column in wanted.names:
         if wanted.target_name(column) is None or wanted.rules.mask(column) is Mask.REDACT:
             continue
         is_there = base.target_name(column) is not None
         if not is_there or base.rules.mask(column) not in (None, wanted.rules.mask(column)):
-            return f"it does not have the values of column {column}"
-    return ""
+            return column
+    return None

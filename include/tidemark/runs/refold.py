@@ -6,6 +6,7 @@ every record of the table that was landed, and takes its place or stays beside i
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from bisect import bisect_right
@@ -20,18 +21,20 @@ from tidemark.lake.bases import read_bases
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.evolve import SOURCE_SCHEMA
 from tidemark.lake.history import existing_tables, read_history
+from tidemark.lake.landing import PAYLOAD
 from tidemark.lake.ledger import progress_of_cut, read_progress
-from tidemark.lake.marks import read_published
+from tidemark.lake.marks import ANEW, read_published
 from tidemark.lake.refs import TRIES
 from tidemark.lake.removal import find_table, purge_as_read
 from tidemark.lake.removed import read_removed
 from tidemark.lake.unfinished import missing_moves
+from tidemark.model.columns import TableSchema
 from tidemark.model.cut import Frontier
 from tidemark.model.names import TableName, refusal
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import BELOW_ALL_OFFSETS
 from tidemark.model.refold import Refold, TableState
-from tidemark.model.retention import Base, missing_in, removed_of
+from tidemark.model.retention import Base, missing_in, removed_of, unreadable_in
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.orders import record
 from tidemark.runs.targets import declared_as, spec_of, targets_of
@@ -77,6 +80,7 @@ def begin_refold(
             unfinished[:] = _unfinished(pipeline, world, now.refolds[table])
             now = now.without_refold(table)
         target = _target_of(pipeline, world, now, table)
+        _refuse_masked(pipeline, world, table, target)
         state = (then or now).state_of(table)
         seen.append(_removed_of(pipeline, world, now, table))
         base = _base_of(pipeline, world, table, target, state, as_of, seen[-1])
@@ -214,6 +218,24 @@ def _base_of(  # noqa: PLR0913  what a base is sought by
             next_step=f"have it re-snapshotted, then refold: {_resync(pipeline, table)}",
         )
     return candidates[0]
+
+
+def _refuse_masked(pipeline: PipelineSpec, world: World, table: TableName, target: TableId) -> None:
+    """Raise `ActionRefusedError` where the new target has to show what was masked (MASK-1)."""
+    changelog = find_table(world.catalog, SystemTables.of(pipeline.name).changelog)
+    there = find_table(world.catalog, target)
+    text = "" if there is None else there.properties.get(SOURCE_SCHEMA, "")
+    if changelog is None or PAYLOAD not in changelog.properties or not text:
+        return
+    schema = TableSchema.from_json(json.loads(text))
+    column = unreadable_in(schema, declared_as(schema, spec_of(pipeline, table)))
+    if column is not None:
+        raise ActionRefusedError(
+            f"the changelog does not have the values of column {column} of {table}: they were "
+            "masked as they came (changelog.payload)",
+            state=UNCHANGED,
+            next_step=f"have target-columns of {table} treat {column} as before; else {ANEW}",
+        )
 
 
 def _has_base(pipeline: PipelineSpec, world: World, now: Progress, table: TableName) -> bool:

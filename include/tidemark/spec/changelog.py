@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -22,6 +23,13 @@ def _keep(text: str) -> str:
     return text
 
 
+class Payload(StrEnum):
+    """What the changelog holds of columns that a target does not show."""
+
+    RAW = "raw"
+    MASKED = "masked"
+
+
 class ChangelogSpec(SpecModel):
     """What becomes of records that are folded."""
 
@@ -35,6 +43,17 @@ class ChangelogSpec(SpecModel):
         f"such as 30d, at least {LEAST_DAYS}d; older ones go once a base of their table stands "
         "for them",
     )
+
+    payload: Payload = Field(
+        default=Payload.RAW,
+        description="raw: records as they came; masked: without the values of columns that "
+        "target-columns leaves out, hashes or redacts, for good",
+    )
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether records are kept without what targets do not show (MASK-1)."""
+        return self.payload is Payload.MASKED
 
     @property
     def keep_days(self) -> int | None:

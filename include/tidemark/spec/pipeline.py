@@ -296,6 +296,7 @@ class PipelineSpec(SpecModel):
             yield BrokenRule(
                 ("on-stop",), "'resync'", "source.signal-topic and source.topic-prefix beside it"
             )
+        yield from self._unmaskable()
         yield from self._shared_names()
         targets: dict[str, TableSpec] = {}
         sources: set[str] = set()
@@ -329,6 +330,16 @@ class PipelineSpec(SpecModel):
                 )
             sources.add(source)
             targets.setdefault(target, table)
+
+    def _unmaskable(self) -> Iterator[BrokenRule]:
+        """Values are masked in JSON of records whose keys are kept."""
+        if not self.changelog.is_masked:
+            return
+        at = ("changelog", "payload")
+        if self.source.avro is not None:
+            yield BrokenRule(at, "'masked'", "raw: Avro records are kept as they came")
+        if self.source.is_compacted:
+            yield BrokenRule(at, "'masked'", "raw: of a compacted topic keys alone tell deletes")
 
     def _shared_names(self) -> Iterator[BrokenRule]:
         """A former name tells one table; only one that has another former name may bear it now."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidemark.errors import WAITING, TableStoppedError
-from tidemark.model.columns import WITHHELD
+from tidemark.formats.rows import hashable
+from tidemark.model.column_rules import Mask
+from tidemark.model.columns import WITHHELD, TableSchema
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.schema.changes import (
     ADDITIVE,
@@ -59,6 +61,23 @@ def refuse_large_rewrite(
             state=WAITING,
             next_step=f"set limits.max-rewrite-rows: {rows} in the pipeline file, or more, for "
             "the run that may take as long",
+        )
+
+
+def refuse_unhashable(spec: TableSpec, schema: TableSchema) -> None:
+    """Raise TableStoppedError for a column whose hash no masked record tells (MASK-1)."""
+    wrong = [
+        f"{column.name} ({column.source_type})"
+        for column in schema.columns
+        if schema.rules.mask(column.name) is Mask.HASH and not hashable(column)
+    ]
+    if wrong:
+        raise TableStoppedError(
+            f"{spec.source} is not followed any further: {', '.join(wrong)} is hashed, and records "
+            "are kept masked (changelog.payload), where hashes are of texts and integers alone: "
+            "another value has another text in the target than in its record",
+            state=WAITING,
+            next_step="have target-columns redact or exclude it instead of hash",
         )
 
 

@@ -31,6 +31,7 @@ from tidemark.log import get_logger
 from tidemark.model.position import Ordering
 from tidemark.model.progress import LandingMark
 from tidemark.runs.landing.judge import landing_counts, landing_refusal
+from tidemark.runs.landing.masks import LandingMasks
 from tidemark.runs.landing.ordering import (
     expected_ordering,
     is_below_snapshot,
@@ -136,11 +137,14 @@ def _stage_known(run: Run, unread: Unread, reading: Reading) -> _Staged:
 def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
     refuse_order(run, unread, reading.ordering)
     catalog, head = run.world.catalog, run.heads.changelog
+    masks = LandingMasks.of(run)
     with spark_errors("the landing", *READ_ERRORS), catalog_errors("the landing"):
-        branch = branch_landing(catalog, run.system, head, run.request.attempt)
+        branch = branch_landing(
+            catalog, run.system, head, run.request.attempt, is_masked=masks is not None
+        )
         if can_land_by_tasks(run, reading):
             changelog = catalog.load_table(run.system.changelog.parts)
-            landed = land_by_tasks(run, unread, reading, Destination.of(changelog))
+            landed = land_by_tasks(run, unread, reading, Destination.of(changelog), masks)
             if landed is not None:
                 ref_update = commit_landing(catalog, branch, landed.files, unread.after)
                 return _Staged(ref_update, reading, landed.counts, landed.rises)
@@ -148,7 +152,8 @@ def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
         events = read_unread(run, unread, reading).observe(
             counted, *landing_counts(run.pipeline, reading)
         )
-        ref_update = write_landing(catalog, branch, events, unread.after)
+        written = masks.masked_rows(events) if masks is not None else events
+        ref_update = write_landing(catalog, branch, written, unread.after)
     return _Staged(ref_update, reading, counted.get)
 
 

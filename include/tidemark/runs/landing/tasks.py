@@ -33,6 +33,7 @@ from tidemark.model.offsets import Ranges, TopicPartition, split_ranges
 from tidemark.model.position import NUMBER_DIGITS
 from tidemark.runs.jvm import is_local
 from tidemark.runs.landing.judge import landing_counts, merged_counts, understood_kinds
+from tidemark.runs.landing.masks import LandingMasks
 from tidemark.runs.landing.unread import Reading, Unread, decoded, roles_of
 from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec, SourceFormat
@@ -77,6 +78,7 @@ class _Job:
     readers: RecordReaders
     landing: int
     destination: Destination
+    masks: LandingMasks | None
 
 
 @dataclass(slots=True)
@@ -103,12 +105,16 @@ def can_land_by_tasks(run: Run, reading: Reading) -> bool:
 
 
 def land_by_tasks(
-    run: Run, unread: Unread, reading: Reading, destination: Destination
+    run: Run,
+    unread: Unread,
+    reading: Reading,
+    destination: Destination,
+    masks: LandingMasks | None,
 ) -> LandingFiles | None:
     """Write the unread records; None, and no file, where too much of them is odd."""
     spark, broker = run.world.spark, run.world.broker
     readers, number = _readers(run, unread, reading), unread.after.number
-    job = _Job(broker.servers, broker.properties, readers, number, destination)
+    job = _Job(broker.servers, broker.properties, readers, number, destination, masks)
     parts = list(split_ranges(unread.ranges, _size(spark, unread.ranges)))
     if unread.count <= FEW_RECORDS:
         # A worker in Python takes longer to start than they take to read.
@@ -124,7 +130,8 @@ def land_by_tasks(
     odd = [row for outcome in outcomes for row in outcome.odd]
     if odd:
         rows, odd_counts = _read_odd(run, unread, reading, odd)
-        file = destination.write(rows.to_batches())
+        batches = rows.to_batches()
+        file = destination.write(map(masks.masked_batch, batches) if masks else batches)
         files += [file] if file is not None else []
         counts.append(odd_counts)
     ascents = [ascent for outcome in outcomes for ascent in outcome.ascents.items()]
@@ -198,6 +205,8 @@ def _batches(job: _Job, ranges: Ranges, outcome: _Outcome) -> Iterator[pa.Record
         if kind in STREAMED and snapshot is None and place is not None and time_ms is not None:
             ascents[at].add(place, time_ms)
         position = None if place is None else f"{place}{message.offset():016X}"
+        if job.masks is not None:
+            key, value = job.masks.masked(kind, (schema, table), key, value)
         rows.append((*_record(message, key, value), kind, schema, table, op, position, *rest))
         size += length
         if len(rows) == ROWS_IN_GROUP or size >= BYTES_IN_GROUP:

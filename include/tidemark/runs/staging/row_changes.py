@@ -139,7 +139,13 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
         .transform(
             typed_rows,
             work.schema,
-            RowImage(F.col("image"), no_column, F.col("contradicts"), decoder.has_zero_dates),
+            RowImage(
+                F.col("image"),
+                no_column,
+                F.col("contradicts"),
+                decoder.has_zero_dates,
+                work.is_masked,
+            ),
             keep=(ROW, CHANGE),
         )
         .transform(for_staging, work.schema)

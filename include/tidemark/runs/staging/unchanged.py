@@ -107,7 +107,8 @@ class _Past:
             CHANGED, F.struct(*(change[name].alias(name) for name in CHANGE))
         )
         wanted = self.wanted
-        typed = typed_rows(bundled, wanted, self.decoder.row_image(wanted), keep=(NEED, CHANGED))
+        row_image = self.decoder.row_image(wanted, is_masked=self.work.is_masked)
+        typed = typed_rows(bundled, wanted, row_image, keep=(NEED, CHANGED))
         image = F.struct(*(F.col(quote(name)) for name in wanted.names))
         past_changes = typed.select(
             f"{NEED}.*", f"{CHANGED}.*", image.alias("image"), UNAVAILABLE, CONVERSION_ERROR

@@ -24,7 +24,7 @@ from tidemark.model.reconcile import Snapshots
 from tidemark.model.reduction import new_truncate
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.choose import Chosen
-from tidemark.runs.columns.policy import refuse_by_policy, refuse_large_rewrite
+from tidemark.runs.columns.policy import refuse_by_policy, refuse_large_rewrite, refuse_unhashable
 from tidemark.runs.columns.rounded import refuse_rounded
 from tidemark.runs.columns.schemas import examples, resolve
 from tidemark.runs.columns.untyped import untyped_columns
@@ -400,6 +400,8 @@ def _work(
     truncate = new_truncate([*ended, *([begins] if begins else [])], before)
     changes = plan_changes(have, schema, is_empty=is_empty or begins is not None)
     refuse_by_policy(spec, changes, chosen.effects)
+    if pipeline.changelog.is_masked:
+        refuse_unhashable(spec, schema)
     refuse_large_rewrite(spec, changes, head.rows if head else 0, pipeline.limits)
     return TableWork(
         spec=spec,
@@ -422,4 +424,5 @@ def _work(
         topic=next(iter(topics_by_offset(profile_entries)), None),
         reread=reread,
         is_another=begins is not None or bool(drops_of(chosen, spec)),
+        is_masked=pipeline.changelog.is_masked or run.heads.changelog.is_masked,
     )

@@ -1,0 +1,241 @@
+"""Payloads without the values that a target leaves out, hashes or redacts (MASK-1).
+
+All else of a record stays, byte by byte. In place of a value that a target hashes stands its hash,
+with what kind of value it is of: whether that is the target's hash, its type tells later. In place
+of others stands that they were there: a null is one at the source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tidemark.formats.special import PLACEHOLDER
+from tidemark.model.column_rules import ColumnRules, Mask
+from tidemark.model.names import ColumnName
+
+_PREFIX = "tidemark:sha256:"
+_HIDDEN = "tidemark:masked"
+_ROWS = frozenset(("INSERT", "UPDATE", "DELETE"))
+"""What Canal calls changes of rows."""
+_DIGITS = re.compile(r"-?[1-9][0-9]{0,17}|0")
+_SPACE = re.compile(r"[ \t\n\r]*")
+_VALUE = json.JSONDecoder(strict=False)
+
+
+class Hashed(StrEnum):
+    """What a hash was made of: digits of an integer, any other text, or a value of another form."""
+
+    INTEGER = "integer"
+    TEXT = "text"
+    OTHER = "other"
+
+
+HASHES = f"^{_PREFIX}({Hashed.INTEGER}|{Hashed.TEXT}):([0-9a-f]{{64}})$"
+"""Of an integer or a text, as a regular expression: what it was, and the hash of it."""
+MASKED = f"^({_PREFIX}|{_HIDDEN}$)"
+"""What stands in place of any value, as a regular expression."""
+
+
+class UnmaskableError(ValueError):
+    """A payload in which nobody can tell which values are of which columns."""
+
+
+def hash_of(text: str) -> str:
+    """What stands in a payload in place of ``text``.
+
+    >>> hash_of("7")[:25]
+    'tidemark:sha256:integer:7'
+    """
+    kind = Hashed.INTEGER if _DIGITS.fullmatch(text) else Hashed.TEXT
+    return f"{_PREFIX}{kind}:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def digest(payload: bytes | None) -> bytes | None:
+    """What stands in place of a payload that cannot be read: a JSON text with its SHA-256."""
+    if payload is None:
+        return None
+    return json.dumps(f"{_PREFIX}payload:{hashlib.sha256(payload).hexdigest()}").encode()
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadMask:
+    """What is masked in the JSON of the records of one table.
+
+    is_canal: they are Canal-JSON. is_keyed: the file declares a key.
+    """
+
+    rules: ColumnRules
+    is_canal: bool
+    is_keyed: bool = False
+
+    @classmethod
+    def of(cls, rules: ColumnRules, *, is_canal: bool, is_keyed: bool) -> PayloadMask | None:
+        """None where the target shows every column."""
+        hides = rules.included or rules.excluded or rules.hashed or rules.redacted
+        return cls(rules, is_canal, is_keyed) if hides else None
+
+    def masked(self, value: bytes) -> bytes:
+        """``value`` without what is not to be kept; `UnmaskableError` where it is no record."""
+        try:
+            text = value.decode()
+            return _spliced(text, self._edits(text)).encode()
+        except (ValueError, IndexError, TypeError, RecursionError) as error:
+            raise UnmaskableError(str(error)) from error
+
+    def why_refused(self, key: bytes | None, value: bytes) -> str:
+        """Why records with the ``key`` cannot be kept masked; empty where they can."""
+        if self.is_canal:
+            return "" if self.is_keyed or self._names_key(value) else "have no key"
+        if key is None:
+            return "" if self.is_keyed else "have no key"
+        hidden = self._hidden_in(key)
+        return f"have {', '.join(hidden)} in their keys" if hidden else ""
+
+    def _names_key(self, value: bytes) -> bool:
+        text = value.decode(errors="replace")
+        try:
+            named = [
+                text[at:end] for name, at, end in _fields(text, _whole(text)) if name == "pkNames"
+            ]
+        except (ValueError, IndexError, RecursionError):
+            return True  # Nobody will fold it.
+        return bool(named) and all(json.loads(names) for names in named)
+
+    def _hidden_in(self, key: bytes) -> tuple[ColumnName, ...]:
+        """The columns of a record's ``key`` whose values may not be kept."""
+        try:
+            text = key.decode()
+            names = list(_names(text, _whole(text)))
+        except (ValueError, IndexError, RecursionError):
+            return ()
+        return tuple(
+            dict.fromkeys(name for name in map(ColumnName, names) if not self._shows(name))
+        )
+
+    def _shows(self, name: ColumnName) -> bool:
+        return self.rules.keeps_readable(name)
+
+    def _edits(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Stretches of the text and what stands there instead, in their order."""
+        start = _whole(text)
+        if text[start] != "{":
+            raise UnmaskableError("it is no object")
+        fields = list(_fields(text, start))
+        if self.is_canal:
+            yield from self._canal_edits(text, fields)
+            return
+        for name, begin, end in fields:
+            if name == "payload" and text[begin] == "{":
+                for inner, at, until in _fields(text, begin):
+                    if inner in ("before", "after"):
+                        yield from self._image(text, at, until)
+            elif name in ("before", "after"):
+                yield from self._image(text, begin, end)
+
+    def _canal_edits(
+        self, text: str, fields: Sequence[tuple[str, int, int]]
+    ) -> Iterator[tuple[int, int, str]]:
+        types = {json.loads(text[begin:end]) for name, begin, end in fields if name == "type"}
+        for name, begin, end in fields:
+            if name in ("data", "old"):
+                yield from self._images(text, begin, end)
+            elif name == "sql" and types & _ROWS and text[begin:end] != "null":
+                yield begin, end, '""'  # The statement that changed rows has their values.
+
+    def _images(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int, str]]:
+        if text[begin] != "[":
+            yield from self._image(text, begin, end)
+            return
+        for at, until in _elements(text, begin):
+            yield from self._image(text, at, until)
+
+    def _image(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int, str]]:
+        if text[begin:end] == "null":
+            return
+        if text[begin] != "{":
+            raise UnmaskableError("a row is no object")
+        for name, at, until in _fields(text, begin):
+            column = ColumnName(name)
+            if self._shows(column) or text[at:until] == "null":
+                continue
+            is_hashed = self.rules.mask(column) is Mask.HASH
+            is_excluded = self.rules.target_name(column) is None
+            shows_hash = is_hashed and not is_excluded
+            yield at, until, _hashed(text[at:until]) if shows_hash else json.dumps(_HIDDEN)
+
+
+def _hashed(token: str) -> str:
+    """What stands in place of a value, which is JSON as well."""
+    value = token
+    if token.startswith('"'):
+        value, _ = _VALUE.raw_decode(token)
+        if value == PLACEHOLDER:
+            return token
+    elif not _DIGITS.fullmatch(token):
+        return json.dumps(f"{_PREFIX}{Hashed.OTHER}")
+    try:
+        return json.dumps(hash_of(value))
+    except UnicodeEncodeError:  # Half of a character, which is no text.
+        return json.dumps(f"{_PREFIX}{Hashed.OTHER}")
+
+
+def _spliced(text: str, edits: Iterator[tuple[int, int, str]]) -> str:
+    parts, last = [], 0
+    for begin, end, instead in edits:
+        parts += [text[last:begin], instead]
+        last = end
+    return "".join((*parts, text[last:]))
+
+
+def _whole(text: str) -> int:
+    """Where the one value of ``text`` begins."""
+    start = _after_space(text, 0)
+    _, end = _VALUE.raw_decode(text, start)
+    if _after_space(text, end) != len(text):
+        raise UnmaskableError("something stands behind it")
+    return start
+
+
+def _fields(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+    """The names of an object that begins at ``start``, and where their values begin and end."""
+    at = _after_space(text, start + 1)
+    while text[at] == '"':
+        name, at = _VALUE.raw_decode(text, at)
+        begin = _after_space(text, _after_space(text, at) + 1)
+        _, end = _VALUE.raw_decode(text, begin)
+        yield name, begin, end
+        at = _after_space(text, end)
+        if text[at] != ",":
+            return
+        at = _after_space(text, at + 1)
+
+
+def _elements(text: str, start: int) -> Iterator[tuple[int, int]]:
+    """Where the elements of an array that begins at ``start`` begin and end."""
+    at = _after_space(text, start + 1)
+    while text[at] != "]":
+        _, end = _VALUE.raw_decode(text, at)
+        yield at, end
+        at = _after_space(text, end)
+        if text[at] == ",":
+            at = _after_space(text, at + 1)
+
+
+def _names(text: str, start: int) -> Iterator[str]:
+    """The columns of a key, which Connect may have wrapped."""
+    if text[start] != "{":
+        return
+    for name, begin, _ in _fields(text, start):
+        yield name
+        if name == "payload" and text[begin] == "{":
+            yield from (inner for inner, _, _ in _fields(text, begin))
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at

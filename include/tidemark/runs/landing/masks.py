@@ -1,0 +1,113 @@
+"""What of the records of a landing is masked before they are written (MASK-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from tidemark.errors import PreflightError
+from tidemark.formats.masked import PayloadMask, UnmaskableError, digest
+from tidemark.model.event import Kind
+from tidemark.model.names import TableName
+from tidemark.model.renames import Rename
+from tidemark.runs.jvm import is_local
+from tidemark.runs.run import Run
+from tidemark.spec import PipelineSpec
+
+NOT_LANDED = "what is landed stays as it was; the records wait on their topics"
+_WITH_ROWS = (Kind.ROW.value, Kind.DDL.value, Kind.TRUNCATE.value)
+
+SourceTable = tuple[str | None, str | None]
+"""Schema and name of a table, as records have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class LandingMasks:
+    """The masks of tables, under all names that records have for them."""
+
+    by_table: Mapping[SourceTable, PayloadMask]
+
+    @classmethod
+    def of(cls, run: Run) -> LandingMasks | None:
+        """Those of a run; None where records are kept as they came.
+
+        `PreflightError` on a cluster, whose workers need no Python.
+        """
+        pipeline = run.pipeline
+        if not pipeline.changelog.is_masked:
+            return None
+        if not is_local(run.world.spark):
+            raise PreflightError(
+                f"changelog.payload of pipeline {pipeline.name} is masked, and Spark runs on a "
+                "cluster: what masks records is not there on its workers",
+                state=NOT_LANDED,
+                next_step="run the pipeline with a local master, or set changelog.payload: raw",
+            )
+        return cls(masks_by_table(pipeline, run.progress.known_renames(pipeline.renames)))
+
+    def masked(
+        self, kind: str, table: SourceTable, key: bytes | None, value: bytes | None
+    ) -> tuple[bytes | None, bytes | None]:
+        """Key and value of a record as they are kept.
+
+        Of one that cannot be read nobody knows what is in it. `PreflightError` where the key would
+        have to be masked, or there is none.
+        """
+        if kind == Kind.UNREADABLE.value:
+            return digest(key), digest(value)
+        mask = self.by_table.get(table) if kind in _WITH_ROWS else None
+        if mask is None or value is None:
+            return key, value
+        if kind == Kind.ROW.value and (why := mask.why_refused(key, value)):
+            raise PreflightError(
+                f"records of {table[0]}.{table[1]} {why}, and changelog.payload is masked: rows "
+                "could not be told apart",
+                state=NOT_LANDED,
+                next_step="declare key: of the table, or have target-columns show these columns, "
+                "or set changelog.payload: raw",
+            )
+        try:
+            return key, mask.masked(value)
+        except UnmaskableError:
+            return key, digest(value)
+
+    def masked_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows with the columns of the changelog, as they are kept."""
+        columns = ("kind", "source_schema", "source_table", "key", "value")
+        rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+        masked = [
+            self.masked(kind, (schema, table), key, value)
+            for kind, schema, table, key, value in rows
+        ]
+        for place, name in enumerate(("key", "value")):
+            field = batch.schema.field(name)
+            values = pa.array([row[place] for row in masked], field.type)
+            batch = batch.set_column(batch.schema.get_field_index(name), field, values)
+        return batch
+
+    def masked_rows(self, rows: DataFrame) -> DataFrame:
+        """As `masked_batch`, of a frame."""
+
+        def mask(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return map(self.masked_batch, batches)
+
+        return rows.mapInArrow(mask, rows.schema)
+
+
+def masks_by_table(
+    pipeline: PipelineSpec, renames: Iterable[Rename]
+) -> Mapping[SourceTable, PayloadMask]:
+    """The masks of the tables of a pipeline, also under the names that they had."""
+    masks: dict[TableName, PayloadMask] = {}
+    for spec in pipeline.tables:
+        rules, is_canal = spec.target_columns.rules, pipeline.source.format.is_canal
+        mask = PayloadMask.of(rules, is_canal=is_canal, is_keyed=bool(spec.key))
+        if mask is not None:
+            masks[spec.source] = mask
+    for rename in reversed(tuple(renames)):
+        if rename.new in masks and rename.old not in pipeline.declared:
+            masks.setdefault(rename.old, masks[rename.new])
+    return {(name.schema, name.table): mask for name, mask in masks.items()}

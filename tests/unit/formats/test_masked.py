@@ -1,0 +1,171 @@
+"""MASK-1: what is masked goes, and all else of a payload stays as it came."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tidemark.formats.masked import (
+    PayloadMask,
+    UnmaskableError,
+    digest,
+    hash_of,
+)
+from tidemark.formats.special import PLACEHOLDER
+from tidemark.model.column_rules import ColumnRules
+from tidemark.model.names import ColumnName
+
+EMAIL, REMARK, PASSWORD = (ColumnName(name) for name in ("email", "remark", "password"))
+RULES = ColumnRules(excluded=(PASSWORD,), hashed=(EMAIL,), redacted=(REMARK,))
+DEBEZIUM, CANAL = PayloadMask(RULES, is_canal=False), PayloadMask(RULES, is_canal=True)
+JANE = "jane@example.org"
+HASH = hashlib.sha256(JANE.encode()).hexdigest()
+SECRET = {"email": JANE, "remark": "shy", "password": "pw"}
+MASKED = "tidemark:masked"
+SHOWN = {"email": f"tidemark:sha256:text:{HASH}", "remark": MASKED, "password": MASKED}
+
+
+def masked(mask: PayloadMask, record: Any) -> Any:
+    return json.loads(mask.masked(json.dumps(record).encode()))
+
+
+@pytest.mark.parametrize("is_wrapped", [False, True])
+def test_both_images_of_debezium(is_wrapped: bool) -> None:
+    record: dict[str, Any] = {"before": {"id": 1, **SECRET}, "after": {"id": 2, **SECRET}}
+    record |= {"op": "u", "source": {"email": "of the log"}, "transaction": None}
+    want = record | {"before": {"id": 1, **SHOWN}, "after": {"id": 2, **SHOWN}}
+    if is_wrapped:
+        record, want = ({"schema": {"fields": []}, "payload": part} for part in (record, want))
+    assert masked(DEBEZIUM, record) == want
+
+
+def test_an_image_that_is_not_there() -> None:
+    assert masked(DEBEZIUM, {"before": None, "after": None}) == {"before": None, "after": None}
+
+
+def test_all_rows_of_canal_and_the_statement_that_changed_them() -> None:
+    record = {
+        "type": "UPDATE",
+        "data": [{"id": "1", **SECRET}, {"id": "2", **SECRET}],
+        "old": [{"email": JANE}, {"remark": "x"}],
+        "sql": JANE,
+        "mysqlType": {"email": "text"},
+    }
+    assert masked(CANAL, record) == record | {
+        "data": [{"id": "1", **SHOWN}, {"id": "2", **SHOWN}],
+        "old": [{"email": SHOWN["email"]}, {"remark": MASKED}],
+        "sql": "",
+    }
+
+
+def test_all_else_stays_byte_by_byte() -> None:
+    """Space, escapes, digits and what stands twice: nothing is written anew."""
+    text = (
+        ' { "after" : {"n": 1.50,"\\u0065mail":"a", "e\\u00e9":"\\/", "email" : "b" } ,"x":1e5}\n'
+    )
+    want = text.replace('"a"', json.dumps(hash_of("a"))).replace('"b"', json.dumps(hash_of("b")))
+    assert DEBEZIUM.masked(text.encode()).decode() == want
+
+
+@pytest.mark.parametrize(
+    ("token", "kind"),
+    [
+        ('"x"', "text"),
+        ('"7"', "integer"),
+        ("7", "integer"),
+        ("-70", "integer"),
+        ('"007"', "text"),
+        ('"-0"', "text"),
+        ("1" * 19, "other"),
+        ("1.5", "other"),
+        ("true", "other"),
+        ('["x"]', "other"),
+        ('{"x":1}', "other"),
+        ('"\\ud800"', "other"),
+    ],
+)
+def test_a_hash_says_what_it_is_of(token: str, kind: str) -> None:
+    value = DEBEZIUM.masked(f'{{"after":{{"email":{token}}}}}'.encode())
+    assert json.loads(value)["after"]["email"].split(":")[2] == kind
+
+
+def test_a_value_that_looks_like_a_hash_is_hashed() -> None:
+    assert masked(DEBEZIUM, {"after": {"email": SHOWN["email"]}})["after"]["email"] == hash_of(
+        str(SHOWN["email"])
+    )
+
+
+def test_what_was_not_sent_stays_to_be_seen() -> None:
+    """UNAV-1."""
+    record = {"after": {"email": PLACEHOLDER}}
+    assert masked(DEBEZIUM, record) == record
+
+
+def test_columns_that_are_not_included_go() -> None:
+    mask = PayloadMask(ColumnRules(included=(ColumnName("id"),)), is_canal=False)
+    assert masked(mask, {"after": {"id": 1, "any": 2}}) == {"after": {"id": 1, "any": MASKED}}
+
+
+@pytest.mark.parametrize(
+    "value", [b"\xff", b"", b"1", b"[]", b"{", b'{"after":1}', b'{"after":[]}', b"{} {}"]
+)
+def test_what_is_no_record_cannot_be_masked(value: bytes) -> None:
+    with pytest.raises(UnmaskableError):
+        DEBEZIUM.masked(value)
+
+
+def test_a_deep_payload_cannot_be_masked() -> None:
+    with pytest.raises(UnmaskableError):
+        DEBEZIUM.masked(b'{"after":' * 100_000)
+
+
+def test_keys_that_nobody_can_keep() -> None:
+    assert DEBEZIUM.why_refused(b'{"id":1}', b"") == ""
+    wrapped = b'{"schema":{},"payload":{"id":1,"email":"x","remark":1}}'
+    assert DEBEZIUM.why_refused(wrapped, b"") == "have email, remark in their keys"
+    assert DEBEZIUM.why_refused(b"no json", b"") == ""
+    assert DEBEZIUM.why_refused(None, b"") == "have no key"
+    assert CANAL.why_refused(None, b'{"pkNames":["id"]}') == ""
+    for value in (b'{"pkNames":null}', b'{"pkNames":[]}', b"{}"):
+        assert CANAL.why_refused(None, value) == "have no key"
+    for mask in (DEBEZIUM, CANAL):
+        assert replace(mask, is_keyed=True).why_refused(None, b"{}") == ""
+
+
+def test_a_statement_that_changes_a_table_stays() -> None:
+    record = {"type": "ALTER", "data": None, "sql": "ALTER TABLE people ADD email text"}
+    assert masked(CANAL, record) == record
+
+
+def test_a_payload_that_cannot_be_read_leaves_its_hash() -> None:
+    assert digest(None) is None
+    hashed = hashlib.sha256(b"secret").hexdigest()
+    assert digest(b"secret") == f'"tidemark:sha256:payload:{hashed}"'.encode()
+
+
+def test_no_rules_no_mask() -> None:
+    renamed = ColumnRules(renamed=((EMAIL, ColumnName("mail")),))
+    assert PayloadMask.of(renamed, is_canal=False, is_keyed=True) is None
+    assert PayloadMask.of(RULES, is_canal=True, is_keyed=False) == CANAL
+
+
+def test_no_value_is_left_whatever_form_a_record_has() -> None:
+    rng = random.Random(7)  # noqa: S311  repeatable, not secret
+    for _ in range(2_000):
+        canary = f"{rng.getrandbits(64):x}é"
+        row = {"id": 1, "email": canary, "remark": [canary], "password": {"p": canary}, "n": "n"}
+        rows = [row] * rng.randint(1, 3)
+        record: Any = {"type": "INSERT", "data": rows, "old": None, "sql": canary}
+        mask = CANAL
+        if rng.random() < 0.6:
+            mask, record = DEBEZIUM, {"op": "c", "before": row, "after": row}
+            record = {"schema": {}, "payload": record} if rng.random() < 0.5 else record
+        indent, is_ascii = rng.choice((None, 2)), rng.random() < 0.5
+        text = mask.masked(json.dumps(record, indent=indent, ensure_ascii=is_ascii).encode())
+        for form in (canary, json.dumps(canary)[1:-1]):
+            assert form.encode() not in text

@@ -1,0 +1,107 @@
+"""MASK-1: which records of a landing are kept without what, and which are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from tidemark.errors import PreflightError
+from tidemark.lake.landing import SCHEMA
+from tidemark.model.names import TableName
+from tidemark.model.renames import Rename
+from tidemark.runs.landing.masks import LandingMasks, masks_by_table
+from tidemark.spec import PipelineSpec
+
+PEOPLE = ("shop", "people")
+KEY, ROW = b'{"id":1}', b'{"after":{"id":1,"email":"jane"}}'
+
+
+def pipeline(source: dict[str, Any] | None = None, **table: Any) -> PipelineSpec:
+    people = {"source": "shop.people", "expectations": "none"}
+    people |= {"target-columns": {"hash": ["email"]}, **table}
+    others = {"source": "shop.others", "expectations": "none"}
+    read = {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["shop"]}}
+    return PipelineSpec.model_validate(
+        {
+            "name": "shop",
+            "description": "a test",
+            "owner": "tests",
+            "schedule": None,
+            "source": read | (source or {}),
+            "changelog": {"payload": "masked"},
+            "tables": [people, others],
+        }
+    )
+
+
+def masks(**table: Any) -> LandingMasks:
+    return LandingMasks(masks_by_table(pipeline(**table), ()))
+
+
+def test_rows_of_the_table_alone() -> None:
+    key, value = masks().masked("row", PEOPLE, KEY, ROW)
+    assert key == KEY
+    assert value is not None
+    assert b"jane" not in value
+    assert masks().masked("row", ("shop", "others"), KEY, ROW) == (KEY, ROW)
+    assert masks().masked("tombstone", (None, None), KEY, None) == (KEY, None)
+    assert masks().masked("control", (None, None), None, b"{}") == (None, b"{}")
+
+
+def test_what_cannot_be_read_leaves_hashes() -> None:
+    kept = masks().masked("unreadable", (None, None), KEY, b"jane")
+    assert all(part is not None and b"sha256:payload:" in part for part in kept)
+    _, value = masks().masked("row", PEOPLE, KEY, b'{"after":["jane"]}')
+    assert value is not None
+    assert b"sha256:payload:" in value
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [(None, "have no key"), (b'{"email":"jane"}', "have email in their keys")],
+)
+def test_records_whose_key_would_go_are_refused(key: bytes | None, why: str) -> None:
+    with pytest.raises(PreflightError, match=f"records of shop.people {why}"):
+        masks().masked("row", PEOPLE, key, ROW)
+
+
+def test_a_declared_key_is_in_the_row() -> None:
+    _, value = masks(key=["id"]).masked("row", PEOPLE, None, ROW)
+    assert value is not None
+    assert b"jane" not in value
+
+
+def test_former_names_of_a_table() -> None:
+    """SCHEMA-31."""
+    names = [TableName("shop", name) for name in ("first", "second", "people", "others")]
+    first, second, people, others = names
+    renames = [Rename(first, second), Rename(second, people), Rename(others, people)]
+    by_table = masks_by_table(pipeline(), renames)
+    assert set(by_table) == {(name.schema, name.table) for name in (first, second, people)}
+
+
+def test_a_batch_keeps_all_other_columns() -> None:
+    rows: list[dict[str, Any]] = [
+        {"offset": 1, "kind": "row", "source_schema": "shop", "source_table": "people"},
+        {"offset": 2, "kind": "unreadable", "source_schema": None, "source_table": None},
+    ]
+    payload = {"key": KEY, "value": ROW, "headers": [{"key": "h", "value": b"x"}]}
+    (batch,) = pa.Table.from_pylist([row | payload for row in rows], SCHEMA).to_batches()
+    kept = masks().masked_batch(batch)
+    assert kept.schema == batch.schema
+    others = [name for name in batch.schema.names if name not in payload or name == "headers"]
+    assert kept.select(others) == batch.select(others)
+    assert b"jane" not in b"".join(kept.column("value").to_pylist())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [{"avro": {"registry": {"url": "http://registry:8081"}}}, {"compacted": "allow"}],
+)
+def test_formats_that_cannot_be_masked_are_refused(source: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError) as refused:
+        pipeline(source)
+    assert ("changelog", "payload") in [fault["loc"] for fault in refused.value.errors()]
