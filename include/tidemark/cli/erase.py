@@ -107,12 +107,13 @@ def _show(table: str, pipeline: str, done: Erasure) -> None:
     files = f"maintenance removes files of before when they are {plural(done.days, 'day')} old"
     pairs = [
         ("records", f"{done.records:,} of the changelog have no key, value and headers any more"),
+        ("shortened", f"{done.shortened:,} hold rows of other keys alone"),
         ("rows", f"{done.rows:,} that had ended were deleted"),
         ("quarantine", f"{plural(done.entries, 'change')} dropped"),
         ("files", files),
     ]
     warned = [
-        ("shared", done.shared, "records were left: they hold rows of other keys as well"),
+        ("shared", done.shared, "records keep a row that changed from one key to another"),
         ("unreadable", done.unreadable, "records wait in quarantine of which no key is known"),
     ]
     pairs += [(name, f"{number:,} {what}") for name, number, what in warned if number]

@@ -70,8 +70,7 @@ def erased_parts(changes: DataFrame, keys: DataFrame) -> DataFrame:
 
 
 def records_of(changes: DataFrame, parts: DataFrame) -> DataFrame:
-    """The records that ``parts`` are of. Out: PLACE and ``is_shared``: it has other parts, too."""
-    wanted = parts.distinct().groupBy(*PLACE).agg(F.count(F.lit(1)).alias("wanted"))
-    there = changes.groupBy(*PLACE).agg(F.count_distinct("part").alias("there"))
-    together = wanted.join(there, list(PLACE))
-    return together.select(*PLACE, (F.col("there") > F.col("wanted")).alias("is_shared"))
+    """The records that ``parts`` are of. Out: PLACE, their parts ``wanted``, and all ``there``."""
+    wanted = parts.groupBy(*PLACE).agg(F.collect_set("part").alias("wanted"))
+    there = changes.groupBy(*PLACE).agg(F.collect_set("part").alias("there"))
+    return wanted.join(there, list(PLACE))

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tidemark.formats.json_spans import Edit, elements, fields, spliced, whole
 from tidemark.formats.special import PLACEHOLDER
 from tidemark.model.column_rules import ColumnRules, Mask
 from tidemark.model.names import ColumnName
@@ -23,8 +24,6 @@ _HIDDEN = "tidemark:masked"
 _ROWS = frozenset(("INSERT", "UPDATE", "DELETE"))
 """What Canal calls changes of rows."""
 _DIGITS = re.compile(r"-?[1-9][0-9]{0,17}|0")
-_SPACE = re.compile(r"[ \t\n\r]*")
-_VALUE = json.JSONDecoder(strict=False)
 
 
 class Hashed(StrEnum):
@@ -83,7 +82,7 @@ class PayloadMask:
         """``value`` without what is not to be kept; `UnmaskableError` where it is no record."""
         try:
             text = value.decode()
-            return _spliced(text, self._edits(text)).encode()
+            return spliced(text, self._edits(text)).encode()
         except (ValueError, IndexError, TypeError, RecursionError) as error:
             raise UnmaskableError(str(error)) from error
 
@@ -100,7 +99,7 @@ class PayloadMask:
         text = value.decode(errors="replace")
         try:
             named = [
-                text[at:end] for name, at, end in _fields(text, _whole(text)) if name == "pkNames"
+                text[at:end] for name, at, end in fields(text, whole(text)) if name == "pkNames"
             ]
         except (ValueError, IndexError, RecursionError):
             return True  # Nobody will fold it.
@@ -110,7 +109,7 @@ class PayloadMask:
         """The columns of a record's ``key`` whose values may not be kept."""
         try:
             text = key.decode()
-            names = list(_names(text, _whole(text)))
+            names = list(_names(text, whole(text)))
         except (ValueError, IndexError, RecursionError):
             return ()
         return tuple(
@@ -120,46 +119,43 @@ class PayloadMask:
     def _shows(self, name: ColumnName) -> bool:
         return self.rules.keeps_readable(name)
 
-    def _edits(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Stretches of the text and what stands there instead, in their order."""
-        start = _whole(text)
+    def _edits(self, text: str) -> Iterator[Edit]:
+        """What of the text is to be replaced, in its order."""
+        start = whole(text)
         if text[start] != "{":
             raise UnmaskableError("it is no object")
-        fields = list(_fields(text, start))
         if self.is_canal:
-            yield from self._canal_edits(text, fields)
+            yield from self._canal_edits(text, list(fields(text, start)))
             return
-        for name, begin, end in fields:
+        for name, begin, end in fields(text, start):
             if name == "payload" and text[begin] == "{":
-                for inner, at, until in _fields(text, begin):
+                for inner, at, until in fields(text, begin):
                     if inner in ("before", "after"):
                         yield from self._image(text, at, until)
             elif name in ("before", "after"):
                 yield from self._image(text, begin, end)
 
-    def _canal_edits(
-        self, text: str, fields: Sequence[tuple[str, int, int]]
-    ) -> Iterator[tuple[int, int, str]]:
-        types = {json.loads(text[begin:end]) for name, begin, end in fields if name == "type"}
-        for name, begin, end in fields:
+    def _canal_edits(self, text: str, named: Sequence[tuple[str, int, int]]) -> Iterator[Edit]:
+        types = {json.loads(text[begin:end]) for name, begin, end in named if name == "type"}
+        for name, begin, end in named:
             if name in ("data", "old"):
                 yield from self._images(text, begin, end)
             elif name == "sql" and types & _ROWS and text[begin:end] != "null":
                 yield begin, end, '""'  # The statement that changed rows has their values.
 
-    def _images(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int, str]]:
+    def _images(self, text: str, begin: int, end: int) -> Iterator[Edit]:
         if text[begin] != "[":
             yield from self._image(text, begin, end)
             return
-        for at, until in _elements(text, begin):
+        for at, until in elements(text, begin):
             yield from self._image(text, at, until)
 
-    def _image(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int, str]]:
+    def _image(self, text: str, begin: int, end: int) -> Iterator[Edit]:
         if text[begin:end] == "null":
             return
         if text[begin] != "{":
             raise UnmaskableError("a row is no object")
-        for name, at, until in _fields(text, begin):
+        for name, at, until in fields(text, begin):
             column = ColumnName(name)
             if self._shows(column) or text[at:until] == "null":
                 continue
@@ -173,7 +169,7 @@ def _hashed(token: str) -> str:
     """What stands in place of a value, which is JSON as well."""
     value = token
     if token.startswith('"'):
-        value, _ = _VALUE.raw_decode(token)
+        value = json.loads(token, strict=False)
         if value == PLACEHOLDER:
             return token
     elif not _DIGITS.fullmatch(token):
@@ -184,58 +180,11 @@ def _hashed(token: str) -> str:
         return json.dumps(f"{_PREFIX}{Hashed.OTHER}")
 
 
-def _spliced(text: str, edits: Iterator[tuple[int, int, str]]) -> str:
-    parts, last = [], 0
-    for begin, end, instead in edits:
-        parts += [text[last:begin], instead]
-        last = end
-    return "".join((*parts, text[last:]))
-
-
-def _whole(text: str) -> int:
-    """Where the one value of ``text`` begins."""
-    start = _after_space(text, 0)
-    _, end = _VALUE.raw_decode(text, start)
-    if _after_space(text, end) != len(text):
-        raise UnmaskableError("something stands behind it")
-    return start
-
-
-def _fields(text: str, start: int) -> Iterator[tuple[str, int, int]]:
-    """The names of an object that begins at ``start``, and where their values begin and end."""
-    at = _after_space(text, start + 1)
-    while text[at] == '"':
-        name, at = _VALUE.raw_decode(text, at)
-        begin = _after_space(text, _after_space(text, at) + 1)
-        _, end = _VALUE.raw_decode(text, begin)
-        yield name, begin, end
-        at = _after_space(text, end)
-        if text[at] != ",":
-            return
-        at = _after_space(text, at + 1)
-
-
-def _elements(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Where the elements of an array that begins at ``start`` begin and end."""
-    at = _after_space(text, start + 1)
-    while text[at] != "]":
-        _, end = _VALUE.raw_decode(text, at)
-        yield at, end
-        at = _after_space(text, end)
-        if text[at] == ",":
-            at = _after_space(text, at + 1)
-
-
 def _names(text: str, start: int) -> Iterator[str]:
     """The columns of a key, which Connect may have wrapped."""
     if text[start] != "{":
         return
-    for name, begin, _ in _fields(text, start):
+    for name, begin, _ in fields(text, start):
         yield name
         if name == "payload" and text[begin] == "{":
-            yield from (inner for inner, _, _ in _fields(text, begin))
-
-
-def _after_space(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+            yield from (inner for inner, _, _ in fields(text, begin))

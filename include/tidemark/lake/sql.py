@@ -253,12 +253,14 @@ def delete_records(
 def erase_records(branch: Sequence[str], places: str) -> str:
     """MERGE that takes key, value and headers from the changelog's records (ERASE-1).
 
-    places: a view of topic, partition and offset of each.
+    places: a view of topic, partition and offset of each, and of the value without some of its
+    rows, null where nothing stays.
     """
     same = " AND ".join(f"t.{name} = s.{name}" for name in ("topic", "partition", "offset"))
     return (
-        f"MERGE INTO {quote(*branch)} t USING {quote(places)} s ON {same} WHEN MATCHED THEN "
-        f"UPDATE SET kind = {literal(Kind.ERASED)}, key = NULL, value = NULL, headers = NULL"
+        f"MERGE INTO {quote(*branch)} t USING {quote(places)} s ON {same} "
+        f"WHEN MATCHED AND s.value IS NULL THEN UPDATE SET kind = {literal(Kind.ERASED)}, "
+        "key = NULL, value = NULL, headers = NULL WHEN MATCHED THEN UPDATE SET value = s.value"
     )
 
 

@@ -9,7 +9,7 @@ deleted rows. Snapshots of before, and their files, go as they expire.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -21,6 +21,8 @@ from pyspark.sql import functions as F
 from tidemark.errors import UNCHANGED, ActionRefusedError, SupersededError
 from tidemark.fold.computed import computed_once
 from tidemark.fold.erased import KEY, PLACE, erased_parts, records_of, typed_keys, with_standing
+from tidemark.formats.canal_json.erased import without_rows
+from tidemark.formats.canal_json.images import KEYS_PER_ROW, whole_rows
 from tidemark.formats.decoder import decoder_of
 from tidemark.lake import sql
 from tidemark.lake.bases import bases_in, keep_bases
@@ -79,6 +81,45 @@ def erase(
 
 
 @dataclass(frozen=True, slots=True)
+class _Record:
+    """What goes of a record: all, where ``value`` is None and nothing else ``is_shared``.
+
+    value: without rows of keys that go. parts: the changes that go, None where all do. is_shared:
+    a row stays that one of these keys had, as it has another one as well.
+    """
+
+    place: tuple[str, int, int]
+    value: bytes | None = None
+    parts: frozenset[int] | None = None
+    is_shared: bool = False
+
+    @classmethod
+    def of(cls, row: Row, value: bytes | None) -> _Record:
+        """row: as `fold.erased.records_of` tells; value: of a record whose rows go one by one."""
+        place = (row.topic, row.partition, row.offset)
+        if len(row.wanted) == len(row.there):
+            return cls(place)
+        gone = whole_rows(row.wanted, row.there) if value is not None else frozenset()
+        parts = frozenset(part for part in row.wanted if part // KEYS_PER_ROW in gone)
+        shorter = without_rows(bytes(value), gone) if value is not None and gone else None
+        return cls(place, shorter, parts, is_shared=len(parts) < len(row.wanted))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing stays but the place."""
+        return self.parts is None
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything of it goes."""
+        return self.is_whole or self.value is not None
+
+    def ends(self, entry: Entry) -> bool:
+        """Whether what was quarantined of it goes."""
+        return self.parts is None or entry.row in self.parts
+
+
+@dataclass(frozen=True, slots=True)
 class _Erasing:
     """One try: a run that publishes no cut, and what is to be erased by what it has read.
 
@@ -118,9 +159,8 @@ class _Erasing:
         """Stage everything and publish it at once; `SupersededError` where others came first."""
         catalog, system = self.run.world.catalog, self.run.system
         records = self._records()
-        places = {(row.topic, row.partition, row.offset) for row in records if not row.is_shared}
-        entries = self._entries(places)
-        staged = [self._records_erased(places)] if places else []
+        entries = self._entries(records)
+        staged = [self._records_erased(records)] if any(r.changes for r in records) else []
         rows, effect = self._rows_deleted()
         staged += [rows] if rows is not None else []
         heads, cut = self.run.heads, self.run.progress.cut
@@ -135,15 +175,16 @@ class _Erasing:
         unread = read_waiting(catalog, system)
         return Erasure(
             keys=number,
-            records=len(places),
-            shared=sum(row.is_shared for row in records),
+            records=sum(record.is_whole for record in records),
+            shortened=sum(record.value is not None for record in records),
+            shared=sum(record.is_shared for record in records),
             rows=effect.deleted,
             entries=len(entries),
             unreadable=sum(not entry.table for entry in unread),
         )
 
-    def _records(self) -> Sequence[Row]:
-        """The records up to the frontier that hold one of the keys: PLACE and ``is_shared``.
+    def _records(self) -> Sequence[_Record]:
+        """The records up to the frontier that hold one of the keys.
 
         With the tombstones behind them, whose keys are the same; also of what came again and is in
         no cut yet.
@@ -163,13 +204,22 @@ class _Erasing:
         record_keys = events.join(records, list(PLACE), "left_semi").select("topic", "key")
         tombstones = changelog.landed().where(F.col("kind") == Kind.TOMBSTONE.value)
         beside = tombstones.join(record_keys, ["topic", "key"], "left_semi").select(*PLACE)
-        return records.unionByName(beside.withColumn("is_shared", F.lit(False))).collect()
+        has_others = F.size("wanted") < F.size("there")
+        values = events.select(*PLACE, "value").join(records.where(has_others), list(PLACE))
+        is_canal = pipeline.source.format.is_canal
+        return [
+            *(_Record.of(row, None) for row in records.where(~has_others).collect()),
+            *(_Record.of(row, row.value if is_canal else None) for row in values.collect()),
+            *(_Record(tuple(row)) for row in beside.collect()),
+        ]
 
-    def _entries(self, places: Collection[tuple[str, int, int]]) -> list[Entry]:
-        """What waits in quarantine of the records at ``places``, as it is given up."""
+    def _entries(self, records: Sequence[_Record]) -> list[Entry]:
+        """What waits in quarantine of what goes of ``records``, as it is given up."""
         progress, renames = self.run.progress, self.run.progress.known_renames(self.run.renames)
         waiting = read_waiting(self.run.world.catalog, self.run.system, renames)
-        ended = (entry for entry in waiting if entry.place in places)
+        by_place = {record.place: record for record in records}
+        matched = ((entry, by_place.get(entry.place)) for entry in waiting)
+        ended = (entry for entry, record in matched if record is not None and record.ends(entry))
         return [
             replace(entry, state=State.DROPPED, cut=progress.cut, reason="erased").as_stored(
                 renames
@@ -177,15 +227,20 @@ class _Erasing:
             for entry in ended
         ]
 
-    def _records_erased(self, places: Collection[tuple[str, int, int]]) -> RefUpdate:
+    def _records_erased(self, records: Sequence[_Record]) -> RefUpdate:
         world, system, head = self.run.world, self.run.system, self.run.heads.changelog
         with catalog_errors("the reading of the changelog"):
             changelog = world.catalog.load_table(system.changelog.parts)
         name = attempt_ref(head.mark.number + 1, self.run.request.attempt)
         branch = begin_branch(changelog, head.snapshot, name)
         view = f"places_{name}"
-        rows = [dict(zip(PLACE, place, strict=True)) for place in sorted(places)]
-        erased = pa.Table.from_pylist(rows, pa.schema([SCHEMA.field(name) for name in PLACE]))
+        columns = (*PLACE, "value")
+        rows = [
+            dict(zip(columns, (*record.place, record.value), strict=True))
+            for record in records
+            if record.changes
+        ]
+        erased = pa.Table.from_pylist(rows, pa.schema([SCHEMA.field(name) for name in columns]))
         world.spark.createDataFrame(erased).createOrReplaceTempView(view)
         table = (world.catalog.name, *system.changelog.parts, f"branch_{name}")
         world.spark.sql(sql.erase_records(table, view))

@@ -156,16 +156,66 @@ def test_an_erased_change_that_comes_again_is_erased_again(world: World) -> None
         stream.cut()
 
 
-def test_records_of_several_rows_are_left_and_named(world: World) -> None:
-    """ERASE-1: Canal writes rows of one statement together."""
-    table = {"columns": {"id": "bigint", "name": "varchar(20)"}}
-    stream = Stream(world, 1, "canal-json", "none", table).create()
-    both = [{"id": "1", "name": JANE}, {"id": "2", "name": "b"}]
-    stream.send([canal_rows("INSERT", *both), canal_rows("DELETE", both[0])])
+BY_CANAL = {"columns": {"id": "bigint", "name": "varchar(20)"}}
+
+
+@pytest.mark.smoke
+def test_rows_go_out_of_records_that_hold_others(world: World) -> None:
+    """ERASE-1: Canal writes rows of one statement together; each stands where it stood."""
+    stream = Stream(world, 1, "canal-json", "none", BY_CANAL).create()
+    rows = [{"id": str(at), "name": name} for at, name in enumerate((JANE, "b", JANE, "d"), 1)]
+    changed = [row | {"name": f"{JANE} {row['id']}"} for row in rows]
+    olds = [{"name": row["name"]} for row in rows]
+    stream.send([canal_rows("INSERT", *rows), canal_rows("UPDATE", *changed, old=olds)])
+    stream.send([canal_rows("UPDATE", rows[1], old=[{"name": changed[1]["name"]}])])
+    stream.send([canal_rows("UPDATE", rows[3], old=[{"name": changed[3]["name"]}])])
+    stream.send([canal_rows("DELETE", changed[0], changed[2])])
+    stream.cut()
+    before = places(stream)
+    keys = [{"id": str(key)} for key in (1, 2, 3, 4)]
+    done = erase(stream.pipeline, world, ITEMS, [keys[0], keys[2]], "asked for")
+    assert (done.records, done.shortened, done.shared) == (1, 2, 0)
+    assert holds(stream, f"{JANE} 1") | holds(stream, f"{JANE} 3") == set()
+    assert holds(stream, f"{JANE} 2") == {"changelog"}
+    assert [(offset, at) for offset, _, at in places(stream)] == [
+        (offset, at) for offset, _, at in before
+    ]
+    refolded(stream)
+    assert stream.rows() == {2: "b", 4: "d"}
+    again = erase(stream.pipeline, world, ITEMS, keys, "again")
+    assert (again.records, again.shortened) == (2, 0)
+    refolded(stream)
+    assert stream.rows() == {2: "b", 4: "d"}
+
+
+def test_a_row_that_another_key_has_now_stays(world: World) -> None:
+    """ERASE-1, KEY-8: what it was and what it is stand in one row of the record."""
+    stream = Stream(world, 1, "canal-json", "none", BY_CANAL).create()
+    stream.send([canal_rows("INSERT", {"id": "1", "name": JANE}, {"id": "2", "name": "b"})])
+    stream.send([canal_rows("UPDATE", {"id": "3", "name": JANE}, old=[{"id": "1"}])])
     stream.cut()
     done = erase(stream.pipeline, world, ITEMS, [{"id": "1"}], "asked for")
-    assert (done.records, done.shared) == (1, 1)
-    assert stream.rows() == {2: "b"}
+    assert (done.records, done.shortened, done.shared) == (0, 1, 1)
+    refolded(stream)
+    assert stream.rows() == {2: "b", 3: JANE}
+
+
+def test_what_was_quarantined_of_another_row_can_be_tried_again(world: World) -> None:
+    """ERASE-1, POISON-4: rows of a record keep their numbers."""
+    columns = {"columns": {"id": "bigint", "name": "int"}}
+    stream = Stream(world, 1, "canal-json", "none", columns).create()
+    rows = [{"id": "1", "name": JANE}, {"id": "2", "name": "two"}, {"id": "3", "name": "3"}]
+    stream.send([canal_rows("INSERT", *rows)])
+    stream.cut()
+    assert len(all_waiting(stream.pipeline, world)) == 2
+    done = erase(stream.pipeline, world, ITEMS, [{"id": "1"}], "asked for")
+    assert (done.shortened, done.entries) == (1, 1)
+    (waiting,) = all_waiting(stream.pipeline, world)
+    assert waiting.row == 2
+    assert holds(stream) == set()
+    stream.table = BY_CANAL
+    refolded(stream)
+    assert stream.rows() == {2: "two", 3: "3"}
 
 
 def test_tombstones_lose_their_keys(world: World) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from tidemark.formats.canal_json.erased import ERASED_ROW, is_erased
 from tidemark.formats.place import hexadecimal, number
 from tidemark.model.position import NUMBER_DIGITS
 
@@ -47,8 +48,9 @@ def canal_contents(value: Column) -> Column:
         return F.array_compact(F.array(change(former, F.lit(True)), change(data, is_delete)))
 
     no_old = F.array().cast("array<map<string, string>>")
-    rows = F.arrays_zip(
-        record["data"].alias("data"), F.coalesce(record["old"], no_old).alias("old")
+    rows = F.filter(
+        F.arrays_zip(record["data"].alias("data"), F.coalesce(record["old"], no_old).alias("old")),
+        lambda row: ~is_erased(F.try_element_at(row["data"], F.lit(ERASED_ROW))),
     )
     statement = F.struct(
         F.lit(False).alias("ends"),

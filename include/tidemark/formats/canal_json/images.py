@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.conditions import any_of
 from tidemark.formats.aliased import by_name, name_in_record, written_fields
+from tidemark.formats.canal_json.erased import ERASED_ROW, is_erased
 from tidemark.formats.contradictions import contradicts
+from tidemark.formats.json_fields import text_fields
 from tidemark.formats.keys import typed_key
 from tidemark.formats.number_tokens import unrounded
 from tidemark.model.columns import TableSchema, ValueEncoding
@@ -33,7 +35,7 @@ def canal_changes(
     ``value`` becomes a record of its own for each, so that nobody carries the others along; but
     not where the record says two things, so that this can be seen of each.
     """
-    keys = f"ARRAY<STRUCT<{written_fields(schema, schema.key)}>>"
+    keys = f"ARRAY<STRUCT<{written_fields(schema, schema.key)}, {text_fields([ERASED_ROW])}>>"
     text = F.col("value").cast("string")
     texts = F.from_json(text, "data ARRAY<STRING>")["data"]
     return (
@@ -41,6 +43,7 @@ def canal_changes(
         .withColumn("_json", F.from_json(text, f"type STRING, data {keys}, old {keys}"))
         .withColumn("_texts", F.when((F.size("_json.data") > 1) & ~contradicts("value"), texts))
         .select(*events.columns, "_json", F.posexplode(_images()).alias("_row", "_image"))
+        .where(~is_erased(F.col("_image.data")[ERASED_ROW]))
         .withColumn("value", F.coalesce(_record_of_row().cast("binary"), "value"))
         .select(*events.columns, "_row", F.posexplode(_touched(schema)).alias("_half", "_touched"))
         .withColumn("op", F.col("_touched.op"))
@@ -48,6 +51,18 @@ def canal_changes(
         .withColumn("part", F.col("_row") * KEYS_PER_ROW + F.col("_half"))
         .drop("_row", "_half", "_touched")
     )
+
+
+def whole_rows(wanted: Collection[int], there: Collection[int]) -> frozenset[int]:
+    """Numbers of a record's rows of which every part is ``wanted`` that is ``there``.
+
+    >>> sorted(whole_rows([0, 2, 4], [0, 2, 3, 4, 5, 6]))
+    [0]
+    """
+    others = set(there) - set(wanted)
+    return frozenset(part // KEYS_PER_ROW for part in wanted) - {
+        part // KEYS_PER_ROW for part in others
+    }
 
 
 def _with_exact_numbers(events: DataFrame, schema: TableSchema) -> DataFrame:
@@ -107,6 +122,7 @@ def canal_row_changes(events: DataFrame, schema: TableSchema) -> DataFrame:
         events.transform(_with_exact_numbers, schema)
         .withColumn("_json", F.from_json(text, f"type STRING, data {maps}, old {maps}"))
         .select(*events.columns, "_json", F.posexplode(rows).alias("_row", "_image"))
+        .where(~is_erased(F.try_element_at(F.col("_image.data"), F.lit(ERASED_ROW))))
         .select("*", F.posexplode(touched).alias("_half", "_touched"))
         .withColumn("part", F.col("_row") * KEYS_PER_ROW + F.col("_half"))
         .withColumn("occurrence", F.lit(None).cast("string"))
