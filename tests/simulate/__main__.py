@@ -6,6 +6,7 @@ import argparse
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
+from tests.simulate.lake import search
 from tests.simulate.search import find, searched
 from tests.simulate.through_engine import find_in_engine
 
@@ -21,7 +22,11 @@ def main() -> None:
     parser.add_argument(
         "--engine", type=int, default=0, metavar="N", help="every Nth through Kafka and Spark too"
     )
+    parser.add_argument(
+        "--interleavings", type=int, default=10_000, help="of cuts with maintenance, beside them"
+    )
     options = parser.parse_args()
+    _search_lake(options.interleavings, options.seed, options.processes)
     began = time.monotonic()
     shares = range(0, options.histories, SHARE)
     with ProcessPoolExecutor(options.processes) as pool:
@@ -38,6 +43,23 @@ def main() -> None:
     print(f"{options.histories} histories, no invariant broken, {seconds:.0f} s")
     if options.engine:
         _through_engine(options.histories, options.engine, options.seed)
+
+
+def _search_lake(number: int, seed: int, processes: int) -> None:
+    """Interleavings on a catalog and an object store in memory."""
+    began = time.monotonic()
+    shares = range(0, number, SHARE)
+    with ProcessPoolExecutor(processes) as pool:
+        shared = [
+            pool.submit(search.find, min(SHARE, number - start), seed + start) for start in shares
+        ]
+        for done in as_completed(shared):
+            broken = done.result()
+            if broken is not None:
+                pool.shutdown(cancel_futures=True)
+                raise SystemExit(broken)
+    seconds = time.monotonic() - began
+    print(f"{number} interleavings with maintenance, no promise broken, {seconds:.0f} s")
 
 
 def _through_engine(histories: int, step: int, first_seed: int) -> None:

@@ -192,7 +192,7 @@ def _refuse_stale(due: Due) -> None:
         stale = f"snapshot {ref_update.snapshot}, which was staged, is not there any more"
     elif due.stands and due.is_moved and not due.is_published:
         stale = "somebody else moved it there"
-    elif not is_only_rewritten(due.table, ref_update.base) or not (
+    elif not _has_rows_of_base(due) or not (
         ref_update.base is None or descends(due.source, ref_update.snapshot, ref_update.base)
     ):
         stale = f"snapshot {ref_update.snapshot} was made from {ref_update.base}"
@@ -206,6 +206,20 @@ def _refuse_stale(due: Due) -> None:
         f"main of {ref_update.table} stands at snapshot {head}, but {stale}",
         state="no table was moved; the branches of this attempt are kept for inspection",
         next_step="nothing to do: the next run starts from main as it is now",
+    )
+
+
+def _has_rows_of_base(due: Due) -> bool:
+    """Whether main has the rows that it had as the move was made, whoever rewrote their files.
+
+    Where nothing is left of what came in between, it has those of what is published, or it is not
+    as it was published: and that is the base, or what the base was rewritten from.
+    """
+    base, published = due.ref_update.base, read_published(due.table)
+    if is_only_rewritten(due.table, base):
+        return True
+    return (
+        base is not None and published is not None and descends(due.table, base, published.snapshot)
     )
 
 

@@ -27,19 +27,23 @@ def may_lose_files(table: Table) -> bool:
     return property_as_bool(table.properties, GC_ENABLED, True)
 
 
-def read_files(table: Table) -> TableFiles:
-    """The files of ``table`` as ``main`` has them, and its snapshots.
+def loose_snapshots(table: Table, now_ms: int) -> list[int]:
+    """When each snapshot of ``table`` was made that no branch or tag names, in ms since 1970.
 
     A tag that is older than it is to get keeps no snapshot: Iceberg's expiry removes it.
     """
-    head, now_ms = table.current_snapshot(), time_ns() // 1_000_000
     made = {snapshot.snapshot_id: snapshot.timestamp_ms for snapshot in table.snapshots()}
     named = {
         ref.snapshot_id
         for ref in table.refs().values()
         if ref.max_ref_age_ms is None or now_ms - made[ref.snapshot_id] <= ref.max_ref_age_ms
     }
-    loose = [at_ms for snapshot_id, at_ms in made.items() if snapshot_id not in named]
+    return [at_ms for snapshot_id, at_ms in made.items() if snapshot_id not in named]
+
+
+def read_files(table: Table) -> TableFiles:
+    """The files of ``table`` as ``main`` has them, and its snapshots."""
+    head, loose = table.current_snapshot(), loose_snapshots(table, time_ns() // 1_000_000)
     target = int(table.properties.get(TARGET_BYTES, ICEBERG_TARGET_BYTES))
     if head is None:
         return TableFiles(target, {}, snapshots=loose)

@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 from tests.support.compaction import rewrite
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId
-from tidemark.lake.marks import read_published
+from tidemark.lake.marks import is_only_rewritten, read_published
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import (
     Displaced,
@@ -24,6 +24,7 @@ from tidemark.lake.refs import (
     create_branch,
     create_tag,
     drop_dead_refs,
+    drop_refs,
     is_ref_of,
     main_head,
 )
@@ -153,6 +154,46 @@ def test_a_table_is_told_which_rewritten_files_a_cut_without_a_change_published(
     assert after is not None
     assert after == replace(published, snapshot=stays.snapshot, sequence=after.sequence)
     assert after.sequence == published.sequence + 1
+
+
+def test_files_that_are_rewritten_time_and_again_stop_no_move(catalog: SqlCatalog) -> None:
+    """PUB-12: nothing is left of what came between its base and main."""
+    update_mains(catalog, [stage(catalog, A, 1)])
+    staged = stage(catalog, A, 2)
+    for _ in range(3):
+        rewrite(catalog, A)
+    forget(catalog, A)
+    assert not is_only_rewritten(load(catalog, A), staged.base)
+    update_mains(catalog, [staged])
+    assert ids(catalog, A) == [1, 2]
+
+
+def test_rows_that_others_published_stop_a_move(catalog: SqlCatalog) -> None:
+    """PUB-8: whatever is left of what came in between."""
+    update_mains(catalog, [stage(catalog, A, 1)])
+    staged = stage(catalog, A, 2)
+    drop_refs(load(catalog, A), staged.drops[1:])
+    create_branch(load(catalog, A), "other", head(catalog, A))
+    other = load(catalog, A)
+    other.append(pa.table({"id": [9]}, schema=ROWS), branch="other")
+    snapshot = other.refs()["other"].snapshot_id
+    update_mains(catalog, [RefUpdate(A, staged.base, snapshot, ("other",))])
+    rewrite(catalog, A)
+    rewrite(catalog, A)
+    forget(catalog, A)
+    with pytest.raises(SupersededError, match="was made from"):
+        update_mains(catalog, [staged])
+    assert ids(catalog, A) == [1, 9]
+
+
+def forget(catalog: SqlCatalog, name: TableId) -> None:
+    """Have nothing tell what main was rewritten from."""
+    table = load(catalog, name)
+    parent = table.metadata.snapshot_log[-2].snapshot_id
+    table.maintenance.expire_snapshots().by_id(parent).commit()
+    table = load(catalog, name)
+    for entry in table.metadata.metadata_log:
+        Path(entry.metadata_file.removeprefix("file://")).unlink()
 
 
 def test_a_table_is_not_told_of_a_snapshot_that_somebody_changed(catalog: SqlCatalog) -> None:
