@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from tidemark.spec import load_pipelines
 (PIPELINE, *_) = load_pipelines()
 PARAMS = build_action_dag(PIPELINE).params
 FORM = untouched({name: PARAMS.get_param(name).dump() for name in PARAMS})
+ERASED = {"table": "shop.items", "keys": "march.jsonl", "reason": "requests of March"}
 SKIPPED = {"statement": "00000001", "reason": "no rows", "confirm": True}
 
 
@@ -37,6 +40,8 @@ def refusal(**answers: Any) -> str:
         ({"action": "quarantine replay", "table": "x"}, "'x' is no DATABASE.TABLE"),
         ({"action": "quarantine drop", "reason": "old"}, "cannot be undone, and is not confirmed"),
         ({"action": "handover gap"}, "cannot be undone, and is not confirmed"),
+        ({"action": "erase", "table": "a.b", "reason": "x"}, "the action 'erase' needs keys"),
+        ({"action": "erase", **ERASED, "confirm": None}, "is not confirmed"),
         ({"action": "skip statement", **SKIPPED, "confirm": None}, "is not confirmed"),
     ],
 )
@@ -52,3 +57,26 @@ def test_every_action_has_a_label_and_is_offered() -> None:
     schema = PARAMS.get_param("action").schema
     assert schema["enum"] == [None, *Action]
     assert set(schema["values_display"]) == set(Action)
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ("march.jsonl", "cannot be read as keys: No such file or directory"),
+        ("broken.jsonl", "cannot be read as keys: line 2 is no JSON"),
+        ("empty.jsonl", "cannot be read as keys: it has no keys"),
+        ("../erase/good.jsonl", "what stands in keys is no name of a file alone"),
+        ('{"id": 4711}', "what stands in keys is no name of a file alone"),
+    ],
+)
+def test_keys_stand_in_a_file_and_in_no_message(tmp_path: Path, keys: str, why: str) -> None:
+    """ERASE-1: Airflow keeps what is typed into a form, and the logs of tasks."""
+    (tmp_path / "erase").mkdir()
+    (tmp_path / "erase" / "broken.jsonl").write_text('{"id": 4711}\n{"id": 4711\n')
+    (tmp_path / "erase" / "empty.jsonl").write_text("\n")
+    installation = SimpleNamespace(state=tmp_path)
+    asked = {**FORM, "action": "erase", **ERASED, "keys": keys, "confirm": True}
+    with pytest.raises(ActionRefusedError) as error:
+        act(PIPELINE, SimpleNamespace(installation=installation), asked)  # type: ignore[arg-type]
+    assert why in str(error.value)
+    assert "4711" not in str(error.value)

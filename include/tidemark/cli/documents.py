@@ -184,6 +184,7 @@ class PlanDocument(_Document):
     hold: str = Field(description="why it would go no further; empty when nothing waits")
     truncates: str = Field(description="what to check while no truncate has come; empty if none")
     statements: str = Field(description="what DDL is not seen; empty where statements are read")
+    masked: str = Field(description="what records are landed without; empty if as they came")
     holds_all: bool = Field(description="one table that stops would stop all")
     tables: list[PlannedTableDocument]
     ignored: dict[str, int] = Field(description="table that is not folded to its row changes")
@@ -332,6 +333,7 @@ def plan_document(preview: CutPreview) -> PlanDocument:
         statements=preview.statements,
         holds_all=preview.holds_all,
         tables=[_planned(row) for row in preview.tables],
+        masked=preview.masked,
         ignored=dict(preview.ignored),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +10,9 @@ import typer
 from tidemark.cli.arguments import AsJson, Pipeline, Table, declared_tables, load_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from tidemark.model.erasure import Erasure
+    from tidemark.model.erasure import Erasure, Key
 
 KeyColumns = Annotated[
     list[str] | None,
@@ -74,8 +73,10 @@ def erase(  # noqa: PLR0913  each is an option of the verb
     _show(str(named), spec.name, done)
 
 
-def _keys(pairs: Sequence[str], file: Path | None) -> list[Mapping[str, str]]:
+def _keys(pairs: Sequence[str], file: Path | None) -> list[Key]:
     """The keys that are named; typer.BadParameter where they are none."""
+    from tidemark.model.erasure import keys_in
+
     if bool(pairs) == (file is not None):
         raise typer.BadParameter("one of --key and --keys is needed")
     if file is None:
@@ -83,19 +84,10 @@ def _keys(pairs: Sequence[str], file: Path | None) -> list[Mapping[str, str]]:
         if any(not equals for _, equals, _ in split):
             raise typer.BadParameter("--key takes COLUMN=VALUE")
         return [{column: value for column, _, value in split}]
-    keys: list[Mapping[str, str]] = []
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
-        try:
-            key = json.loads(line, parse_float=str, parse_int=str) if line.strip() else {}
-        except ValueError as error:
-            raise typer.BadParameter(f"line {number} of {file} is no JSON") from error
-        if line.strip():
-            if not isinstance(key, dict) or not all(isinstance(v, str) for v in key.values()):
-                raise typer.BadParameter(f"line {number} of {file} is no object of columns")
-            keys.append(key)
-    if not keys:
-        raise typer.BadParameter(f"{file} has no keys")
-    return keys
+    try:
+        return keys_in(file.read_text("utf-8"))
+    except ValueError as error:
+        raise typer.BadParameter(f"{file}: {error}") from error
 
 
 def _show(table: str, pipeline: str, done: Erasure) -> None:

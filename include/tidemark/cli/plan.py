@@ -82,6 +82,7 @@ def show_preview(console: Console, preview: CutPreview) -> None:
         ("holds at", preview.hold),
         ("truncates", preview.truncates),
         ("statements", preview.statements),
+        ("masked", preview.masked),
         ("no key", _without_key(preview)),
         ("lossy", _losses(preview)),
         ("inferred", _inferred(preview)),

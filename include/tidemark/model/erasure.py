@@ -1,8 +1,35 @@
-"""What an erasure took away, and what still holds it (ERASE-1)."""
+"""What an erasure is asked for, what it took away, and what still holds it (ERASE-1)."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+Key = Mapping[str, str]
+"""The columns of a key with their values as text."""
+
+
+def keys_in(text: str) -> list[Key]:
+    """The keys of a file, one on each line; ValueError, without values, where it has none.
+
+    >>> keys_in('{"id": 4711}')
+    [{'id': '4711'}]
+    """
+    keys: list[Key] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            key = json.loads(line, parse_float=str, parse_int=str)
+        except ValueError:
+            raise ValueError(f"line {number} is no JSON") from None
+        if not isinstance(key, dict) or not all(isinstance(v, str) for v in key.values()):
+            raise ValueError(f"line {number} is no object of columns")
+        keys.append(key)
+    if not keys:
+        raise ValueError("it has no keys")
+    return keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ deleted rows. Snapshots of before, and their files, go as they expire.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -45,7 +45,7 @@ from tidemark.log import get_logger
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.columns import TableSchema
 from tidemark.model.cut import Cut
-from tidemark.model.erasure import Erasure
+from tidemark.model.erasure import Erasure, Key
 from tidemark.model.event import Kind
 from tidemark.model.names import AttemptId, TableName, quote
 from tidemark.model.quarantine import Entry, State
@@ -60,9 +60,6 @@ from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
 log = get_logger()
-
-Key = Mapping[str, str]
-"""The columns of a key with their values as text."""
 
 
 def erase(

@@ -79,8 +79,9 @@ class CutPreview:
     complete_until_ms: source time, with gate ``watermark``. offsets: what the cut settles of each
     partition, with gate ``none``. ordered_by: what orders the changes, None until there are any.
     is_idle: there would be no new cut. holds_all: tables that stop would stop all of them.
-    truncates: what to check while none has come. statements: what DDL is not seen. ignored: rows of
-    tables that the pipeline does not fold.
+    truncates: what to check while none has come. statements: what DDL is not seen. masked: what
+    records are landed without, empty where they are landed as they come. ignored: rows of tables
+    that the pipeline does not fold.
     """
 
     pipeline: PipelineName
@@ -96,9 +97,28 @@ class CutPreview:
     hold: str = ""
     truncates: str = ""
     statements: str = ""
+    masked: str = ""
     holds_all: bool = False
     tables: tuple[TablePreview, ...] = ()
     ignored: Mapping[str, int] = field(default_factory=dict)
+
+
+def masked_note(pipeline: PipelineSpec) -> str:
+    """Which values are lost as records are landed (MASK-1); empty where all are kept."""
+    if not pipeline.changelog.is_masked:
+        return ""
+    hidden = {}
+    for table in pipeline.tables:
+        rules = table.target_columns.rules
+        names = [*rules.excluded, *rules.hashed, *rules.redacted]
+        if rules.included:
+            names.insert(0, f"all but {', '.join(rules.included)}")
+        if names:
+            hidden[str(table.source)] = ", ".join(names)
+    if not hidden:
+        return "no table has a column that is left out, hashed or redacted"
+    columns = "; ".join(f"{table}: {names}" for table, names in hidden.items())
+    return f"{columns}. Their values are not landed: no refold can show them"
 
 
 def preview_cut(
@@ -143,6 +163,7 @@ def preview_cut(
         hold=chosen.hold.sentence if chosen.hold else "",
         truncates=truncate_note(pipeline, after),
         statements=statement_note(pipeline.source),
+        masked=masked_note(pipeline),
         holds_all=bool(planned.stopped) and pipeline.publish.consistency is Consistency.PIPELINE,
         tables=tuple(_tables(pipeline, chosen, planned)),
         ignored=_ignored(chosen, planned),

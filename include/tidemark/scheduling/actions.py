@@ -5,14 +5,18 @@ Read whenever DAGs are parsed, so what is heavy is imported inside the functions
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidemark.errors import UNCHANGED, ActionRefusedError
 from tidemark.log import get_logger
+from tidemark.model.erasure import Key, keys_in
 from tidemark.model.event import Reason
+from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.quarantine import RecordPlace, Selection, by_kind
 from tidemark.model.result import CutResult
@@ -24,6 +28,10 @@ if TYPE_CHECKING:
     from tidemark.spec import PipelineSpec
 
 log = get_logger()
+
+ERASURES = "erase"
+"""The folder below the state of the installation that has files of keys."""
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Action(StrEnum):
@@ -38,6 +46,7 @@ class Action(StrEnum):
     SKIP_RECORD = "skip record"
     HANDOVER_CONTINUOUS = "handover continuous"
     HANDOVER_GAP = "handover gap"
+    ERASE = "erase"
 
 
 LABELS: Mapping[Action, str] = {
@@ -50,6 +59,7 @@ LABELS: Mapping[Action, str] = {
     Action.SKIP_RECORD: "Skip a schema change that cannot be read",
     Action.HANDOVER_CONTINUOUS: "Binlog reset: the new log holds every later change",
     Action.HANDOVER_GAP: "Binlog reset: changes are missing, re-snapshot all tables",
+    Action.ERASE: "Erase what is known of the keys in a file",
 }
 """What the form calls each."""
 
@@ -71,11 +81,12 @@ class _Form:
     statement: str
     record: str
     code: str
+    keys: str
     reason: str
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> _Form:
-        return cls(*((params[name] or "").strip() for name in cls.__slots__))
+        return cls(*((params.get(name) or "").strip() for name in cls.__slots__))
 
     @property
     def place(self) -> RecordPlace:
@@ -84,6 +95,23 @@ class _Form:
             return RecordPlace.parse(self.record)
         except ValueError as error:
             raise _refused(f"{self.record!r} is no TOPIC:PARTITION:OFFSET") from error
+
+    @property
+    def named_table(self) -> TableName:
+        """The one table that is named."""
+        (name,) = tables_named([self.table])
+        return TableName.parse(name)
+
+    def keys_below(self, state: Path) -> list[Key]:
+        """The keys in the file that is named, which nobody typed into the form."""
+        if not _FILE.fullmatch(self.keys):
+            raise _refused("what stands in keys is no name of a file alone")
+        file = state / ERASURES / self.keys
+        try:
+            return keys_in(file.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise _refused(f"{file} cannot be read as keys: {why}") from None
 
     @property
     def selection(self) -> Selection:
@@ -189,6 +217,37 @@ def _skip_record(spec: PipelineSpec, world: World, form: _Form) -> Done:
     return Done(f"the record at {form.record} counts for nothing")
 
 
+def _erase(spec: PipelineSpec, world: World, form: _Form) -> Done:
+    from tidemark.runs.erase import erase
+    from tidemark.runs.jvm import stop_session
+    from tidemark.runs.session import start_session
+
+    table, keys = form.named_table, form.keys_below(world.installation.state)
+    session = world.session or start_session(world.installation, spec.spark.conf)
+    try:
+        done = erase(spec, replace(world, session=session), table, keys, form.reason)
+    finally:
+        if world.session is None:
+            stop_session(session)
+    for name in (*done.refs, *done.tables):
+        log.warning("holds_what_was_erased", name=name)
+    if not done.is_rewritten:
+        log.warning("files_not_rewritten", table=str(table), next="erase the same keys again")
+    counts = {
+        "record": done.records,
+        "shortened record": done.shortened,
+        "row": done.rows,
+        "change": done.entries,
+    }
+    gone = ", ".join(plural(number, name) for name, number in counts.items())
+    return Done(
+        f"{plural(done.keys, 'key')} of {table}: {gone}; files of before go when they are "
+        f"{plural(done.days, 'day')} old; left are {plural(done.shared, 'shared record')}, "
+        f"{plural(done.unreadable, 'unreadable record')} and "
+        f"{plural(len(done.refs) + len(done.tables), 'name')} in the log"
+    )
+
+
 def _handover(*, is_continuous: bool) -> Callable[[PipelineSpec, World, _Form], Done]:
     def hand_over_as(spec: PipelineSpec, world: World, _: _Form) -> Done:
         from tidemark.runs.orders import hand_over
@@ -211,4 +270,5 @@ _RULES: Mapping[Action, _Rule] = {
     Action.SKIP_RECORD: _Rule(_skip_record, needs=("record", "reason"), is_final=True),
     Action.HANDOVER_CONTINUOUS: _Rule(_handover(is_continuous=True), is_final=True),
     Action.HANDOVER_GAP: _Rule(_handover(is_continuous=False), is_final=True),
+    Action.ERASE: _Rule(_erase, needs=("table", "keys", "reason"), is_final=True),
 }

@@ -79,6 +79,8 @@ What cuts wait for and an operator has to decide: a cut that its audit blocks, q
 a transaction that will never be whole, a schema change that stops tables, a log of the source that
 has started over. What to fill in beside the action stands in the message that stops the pipeline,
 and on its page (*Browse*, *Tidemark*). The next run of `cut__{pipeline}` goes on with it.
+
+An erasure of keys waits for nothing: it takes the name of a file with keys, and runs Spark.
 """
 
 
@@ -203,7 +205,7 @@ def build_action_dags() -> None:
 
 
 def build_action_dag(pipeline: PipelineSpec) -> DAG:
-    """The DAG that does what `tidemark accept`, `quarantine`, `skip` and `handover` do."""
+    """The DAG that does what `tidemark accept`, `quarantine`, `skip`, `handover` and `erase` do."""
     what = f"Decide what cuts of {pipeline.target_namespace} wait for"
     with _by_hand(pipeline, ACTION, what, ACTION_DOC, action_form(pipeline)) as dag:
         name = {"pipeline": pipeline.name}

@@ -109,7 +109,9 @@ def action_form(pipeline: PipelineSpec) -> dict[str, Param]:
             title="Action",
             description="What is decided.",
         ),
-        "table": _table(pipeline, "Quarantine: what is of this source table. Empty: of all."),
+        "table": _table(
+            pipeline, "Quarantine: what is of this source table. Empty: of all. Erase: keys of it."
+        ),
         "code": Param(
             None,
             type=["null", "string"],
@@ -121,6 +123,11 @@ def action_form(pipeline: PipelineSpec) -> dict[str, Param]:
             "Record",
             "Quarantine, or the schema change that cannot be read: the one "
             "at TOPIC:PARTITION:OFFSET.",
+        ),
+        "keys": _text(
+            "Keys",
+            "Erase: the name of a file with keys, in the folder erase of the installation's state. "
+            "Airflow keeps what is typed here: type no key, here or in the reason.",
         ),
         "transaction": _text("Transaction", "The id of the transaction to skip."),
         "statement": _text("Statement", "The position of the schema change to skip."),

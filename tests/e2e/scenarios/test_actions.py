@@ -95,3 +95,21 @@ def test_findings_are_accepted(
     assert done.published is not None
     assert [table.table for table in done.published.tables] == ["shop.items"]
     assert stream.rows() == {1: "a"}
+
+
+def test_keys_of_a_file_are_erased(world: World) -> None:
+    """ERASE-1: what is said of it tells numbers and no key."""
+    stream = opened(world, row("c", 4711, 10, 1), row("c", 2, 20, 2), row("d", 4711, 30, 1))
+    stream.cut()
+    folder = world.installation.state / "erase"
+    folder.mkdir(exist_ok=True)
+    (folder / "march.jsonl").write_text('{"id": 4711}\n')
+    asked = {"table": "shop.items", "keys": "march.jsonl", "reason": "requests of March"}
+    with capture_logs() as logs:
+        done = acted(stream, action="erase", **asked, confirm=True)
+    assert done.sentence.startswith("1 key of shop.items: 2 records, 0 shortened records, 0 rows")
+    assert "4711" not in f"{done} {logs}"
+    again = acted(stream, action="erase", **asked, confirm=True)
+    assert again.sentence.startswith("1 key of shop.items: 0 records")
+    stream.cut()
+    assert published(stream) == {2: 2}

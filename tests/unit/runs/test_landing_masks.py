@@ -13,6 +13,7 @@ from tidemark.lake.landing import SCHEMA
 from tidemark.model.names import TableName
 from tidemark.model.renames import Rename
 from tidemark.runs.landing.masks import LandingMasks, masks_by_table
+from tidemark.runs.preview import masked_note
 from tidemark.spec import PipelineSpec
 
 PEOPLE = ("shop", "people")
@@ -105,3 +106,9 @@ def test_formats_that_cannot_be_masked_are_refused(source: dict[str, Any]) -> No
     with pytest.raises(ValidationError) as refused:
         pipeline(source)
     assert ("changelog", "payload") in [fault["loc"] for fault in refused.value.errors()]
+
+
+def test_a_plan_names_the_columns() -> None:
+    hidden = masked_note(pipeline(**{"target-columns": {"include": ["id", "a"], "hash": ["a"]}}))
+    assert hidden.startswith("shop.people: all but id, a, a. Their values are not landed")
+    assert "no table has" in masked_note(pipeline(**{"target-columns": {}}))
