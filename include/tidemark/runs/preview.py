@@ -110,7 +110,7 @@ def masked_note(pipeline: PipelineSpec) -> str:
     hidden = {}
     for table in pipeline.tables:
         rules = table.target_columns.rules
-        names = [*rules.excluded, *rules.hashed, *rules.redacted]
+        names: list[str] = [*rules.excluded, *rules.hashed, *rules.redacted]
         if rules.included:
             names.insert(0, f"all but {', '.join(rules.included)}")
         if names:

@@ -21,7 +21,7 @@ KEY, ROW = b'{"id":1}', b'{"after":{"id":1,"email":"jane"}}'
 
 
 def pipeline(source: dict[str, Any] | None = None, **table: Any) -> PipelineSpec:
-    people = {"source": "shop.people", "expectations": "none"}
+    people: dict[str, Any] = {"source": "shop.people", "expectations": "none"}
     people |= {"target-columns": {"hash": ["email"]}, **table}
     others = {"source": "shop.others", "expectations": "none"}
     read = {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["shop"]}}
