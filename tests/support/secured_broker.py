@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from ssl import PROTOCOL_TLS_SERVER, SSLContext
 
 import pytest
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported bare
@@ -102,6 +103,13 @@ def secured_broker(state: Path, jars: Path) -> Iterator[SecuredBroker]:
             "sasl.oauthbearer.token.endpoint.url": stack.enter_context(tokens.running()),
             **trusted,
         }
+        context = SSLContext(PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(files / "broker.pem")
+        oidc_by_tls = {
+            **oidc,
+            "sasl.oauthbearer.token.endpoint.url": stack.enter_context(tokens.running(context)),
+            "https.ca.location": str(files / "ca.pem"),
+        }
         yield SecuredBroker(
             KafkaSpec(bootstrap_servers=address),
             {
@@ -111,6 +119,7 @@ def secured_broker(state: Path, jars: Path) -> Iterator[SecuredBroker]:
                 "plain": _client(login, "SASL_SSL", "PLAIN", **password),
                 "certificate": _client(mutual, "SSL", None, **own),
                 "token": _client(token, "SASL_SSL", "OAUTHBEARER", **oidc),
+                "token-tls": _client(token, "SASL_SSL", "OAUTHBEARER", **oidc_by_tls),
             },
         )
 

@@ -34,6 +34,7 @@ KEY_PASSWORD = "ssl.key.password"  # noqa: S105  the name of a property
 METHOD = "sasl.oauthbearer.method"
 CLIENT_ID, CLIENT_SECRET = "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret"
 TOKEN_URL, SCOPE = "sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.scope"
+HTTPS_CA = "https.ca"
 OAUTHBEARER = "OAUTHBEARER"
 _OIDC = (METHOD, CLIENT_ID, CLIENT_SECRET, TOKEN_URL)
 _LOGIN = (USER, PASSWORD)
@@ -47,7 +48,8 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _FORMS = ("location", "pem")
 _PEM = tuple(f"{what}.{form}" for what in (CA, CERTIFICATE, KEY) for form in _FORMS)
 _TLS = (*_PEM, KEY_PASSWORD, HOST_CHECK)
-_SASL = (MECHANISM, MECHANISMS, *_LOGIN, *_OIDC, SCOPE)
+_HTTPS_CAS = tuple(f"{HTTPS_CA}.{form}" for form in _FORMS)
+_SASL = (MECHANISM, MECHANISMS, *_LOGIN, *_OIDC, SCOPE, *_HTTPS_CAS)
 KNOWN = frozenset({PROTOCOL, REQUEST_TIMEOUT, *_TLS, *_SASL, *SAME_IN_JAVA})
 _SERVER = re.compile(r"[^\s,:/@]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}")
 
@@ -119,11 +121,13 @@ def _one_sided_login(properties: Mapping[str, str], protocol: str) -> Iterator[B
     for name in needed:
         if not properties.get(name):
             yield _rule(name, "nothing", f"a value beside {mechanism}")
-    allowed = {MECHANISM, MECHANISMS, *needed, *((SCOPE,) if needed is _OIDC else ())}
+    allowed = {MECHANISM, MECHANISMS, *needed, *((SCOPE, *_HTTPS_CAS) if needed is _OIDC else ())}
     for name in _SASL:
         if name in properties and name not in allowed:
             beside = mechanism or f"no {MECHANISM}"
             yield _rule(name, "a value", f"nothing beside {beside}")
+    if properties.keys() >= {*_HTTPS_CAS}:
+        yield _rule(_HTTPS_CAS[1], "a value", f"either this or {_HTTPS_CAS[0]}")
 
 
 def _one_sided_tls(properties: Mapping[str, str], protocol: str) -> Iterator[BrokenRule]:

@@ -39,6 +39,7 @@ from tidemark.log import get_logger
 from tidemark.model.names import TopicName, few
 from tidemark.model.offsets import OffsetRange, Ranges, TopicPartition
 from tidemark.spec import KafkaSpec
+from tidemark.topics.authorities import with_authorities
 from tidemark.topics.consume import CONSUMER, RecordsGoneError, SilentBrokerError, consume
 
 TIMEOUT_SECONDS = 20
@@ -82,11 +83,15 @@ class TopicFacts:
 
 
 class Broker:
-    """A Kafka cluster; one client, made at first use. Nothing is written but signals."""
+    """A Kafka cluster; one client, made at first use. Nothing is written but signals.
+
+    declared: how to connect, as the installation says it; properties: as librdkafka takes it.
+    """
 
     def __init__(self, spec: KafkaSpec) -> None:
         self.servers = spec.bootstrap_servers
-        self.properties: Mapping[str, str] = dict(spec.properties)
+        self.declared: Mapping[str, str] = dict(spec.properties)
+        self.properties: Mapping[str, str] = with_authorities(spec.properties)
         self._admin: AdminClient | None = None
         self._refusals: list[KafkaError] = []
 

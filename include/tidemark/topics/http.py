@@ -21,6 +21,8 @@ from requests import PreparedRequest, RequestException, Response, Session
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
+from tidemark.topics.authorities import system_authorities
+
 MOST_BYTES = 16 * 1024 * 1024
 """Of an answer, once it is unpacked."""
 SILENCE_SECONDS = 10
@@ -270,9 +272,9 @@ def _trusted(identity: Identity) -> ssl.SSLContext:
 
 def _authorities(identity: Identity) -> str:
     """Where the authorities are; without it requests would add a list of its own to them."""
-    system = ssl.get_default_verify_paths()
-    authorities = identity.ca or system.cafile or system.capath
+    authorities = identity.ca or system_authorities()
     if authorities is None:
+        system = ssl.get_default_verify_paths()
         raise UnusableSecretError(
             "ca",
             f"this machine trusts no certificates: there is neither {system.openssl_cafile} nor "

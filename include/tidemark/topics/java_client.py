@@ -20,6 +20,7 @@ from tidemark.spec.kafka import (
     CLIENT_ID,
     CLIENT_SECRET,
     HOST_CHECK,
+    HTTPS_CA,
     KEY,
     KEY_PASSWORD,
     OAUTHBEARER,
@@ -56,12 +57,13 @@ def _login(properties: Mapping[str, str]) -> dict[str, str]:
     mechanism = mechanism_of(properties)
     if mechanism is None:
         return {}
-    java = {"sasl.mechanism": mechanism}
+    java, trusted = {"sasl.mechanism": mechanism}, dict[str, str]()
     if mechanism == OAUTHBEARER:
         handler = f"{_SECURITY}.oauthbearer.OAuthBearerLoginCallbackHandler"
         java |= {TOKEN_URL: properties[TOKEN_URL], "sasl.login.callback.handler.class": handler}
         module = "oauthbearer.OAuthBearerLoginModule"
         options = {"clientId": CLIENT_ID, "clientSecret": CLIENT_SECRET, "scope": SCOPE}
+        trusted = _truststore(_pem(properties, HTTPS_CA))
     else:
         module = "scram.ScramLogin" if mechanism.startswith("SCRAM") else "plain.PlainLogin"
         module, options = f"{module}Module", {"username": USER, "password": PASSWORD}
@@ -70,14 +72,13 @@ def _login(properties: Mapping[str, str]) -> dict[str, str]:
         for option, name in options.items()
         if name in properties
     ]
+    jaas_options += [f"{option}={_quoted(value)}" for option, value in trusted.items()]
     return java | {"sasl.jaas.config": f"{_SECURITY}.{module} required {' '.join(jaas_options)};"}
 
 
 def _tls(properties: Mapping[str, str]) -> dict[str, str]:
-    java: dict[str, str] = {}
     authority, certificate, key = (_pem(properties, what) for what in (CA, CERTIFICATE, KEY))
-    if authority is not None:
-        java |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authority}
+    java = _truststore(authority)
     if certificate is not None and key is not None:
         java |= {
             "ssl.keystore.type": "PEM",
@@ -85,6 +86,12 @@ def _tls(properties: Mapping[str, str]) -> dict[str, str]:
             "ssl.keystore.key": _opened(key, properties.get(KEY_PASSWORD)),
         }
     return java
+
+
+def _truststore(authority: str | None) -> dict[str, str]:
+    if authority is None:
+        return {}
+    return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authority}
 
 
 def _pem(properties: Mapping[str, str], what: str) -> str | None:
@@ -121,5 +128,5 @@ def _refused(what: str) -> BrokerRefusedError:
 
 
 def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

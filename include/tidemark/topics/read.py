@@ -42,7 +42,7 @@ def read_records(session: SparkSession, broker: Broker, ranges: Ranges) -> DataF
         .option("failOnDataLoss", "true")
         .option("kafkaConsumer.pollTimeoutMs", str(consume.SILENCE_SECONDS * 1000))
     )
-    for name, value in {**CONSUMER, **java_properties(broker.properties)}.items():
+    for name, value in {**CONSUMER, **java_properties(broker.declared)}.items():
         reader = reader.option(f"kafka.{name}", value)
     total = sum(span.count for span in wanted.values())
     records = reader.load().coalesce(max(1, -(-total // RECORDS_PER_TASK)))

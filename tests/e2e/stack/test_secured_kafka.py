@@ -26,7 +26,7 @@ from tidemark.topics.client import Broker
 from tidemark.topics.consume import consume
 from tidemark.topics.read import read_records
 
-WAYS = ("scram", "scram-256", "scram-clear", "plain", "certificate", "token")
+WAYS = ("scram", "scram-256", "scram-clear", "plain", "certificate", "token", "token-tls")
 SENT = (ticdc_row("INSERT", 1, 5), ticdc_row("INSERT", 2, 6), ticdc_watermark(9))
 
 
@@ -112,6 +112,15 @@ def test_a_broker_that_nobody_vouches_for_is_refused(secured: SecuredBroker) -> 
     properties = {k: v for k, v in spec.properties.items() if not k.startswith("ssl.ca")}
     with pytest.raises(BrokerRefusedError, match="certificate"):
         Broker(spec.model_copy(update={"properties": properties})).find(["x"])
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_token_server_that_nobody_vouches_for_is_refused(secured: SecuredBroker) -> None:
+    spec = secured.clients["token-tls"]
+    properties = {k: v for k, v in spec.properties.items() if not k.startswith("https.ca")}
+    with pytest.raises(BrokerRefusedError, match="certificate") as refused:
+        Broker(spec.model_copy(update={"properties": properties})).find(["x"])
+    assert PASSWORD not in str(refused.value)
 
 
 def test_files_that_are_not_there_are_named(secured: SecuredBroker) -> None:

@@ -43,8 +43,16 @@ def broken(properties: dict[str, str]) -> list[str]:
 
 @pytest.mark.parametrize(
     "properties",
-    [{}, LOGIN, TOKEN, {**TOKEN, "sasl.oauthbearer.scope": "kafka"}, MUTUAL, {"client.rack": "a"}],
-    ids=["none", "login", "token", "token with a scope", "mutual", "rack"],
+    [
+        {},
+        LOGIN,
+        TOKEN,
+        {**TOKEN, "sasl.oauthbearer.scope": "kafka"},
+        {**TOKEN, "https.ca.location": "/tokens.pem"},
+        MUTUAL,
+        {"client.rack": "a"},
+    ],
+    ids=["none", "login", "token", "token with a scope", "token by TLS", "mutual", "rack"],
 )
 def test_a_whole_declaration_is_taken(properties: dict[str, str]) -> None:
     assert broken(properties) == []
@@ -134,6 +142,16 @@ def without(properties: dict[str, str], name: str) -> dict[str, str]:
             {**MUTUAL, "ssl.ca.pem": "CA"},
             ["ssl.ca.pem: got a value; expected either this or ssl.ca.location"],
             id="authority twice",
+        ),
+        pytest.param(
+            {**LOGIN, "https.ca.location": "/tokens.pem"},
+            ["https.ca.location: got a value; expected nothing beside SCRAM-SHA-512"],
+            id="authority of a token server without one",
+        ),
+        pytest.param(
+            {**TOKEN, "https.ca.location": "/tokens.pem", "https.ca.pem": "CA"},
+            ["https.ca.pem: got a value; expected either this or https.ca.location"],
+            id="authority of a token server twice",
         ),
         pytest.param(
             without(MUTUAL, "ssl.key.pem"),

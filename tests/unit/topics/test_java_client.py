@@ -70,6 +70,27 @@ _, LOCKED = AUTHORITY.issue("tide", "hunter2")
             id="token",
         ),
         pytest.param(
+            {
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.client.id": "tide",
+                "sasl.oauthbearer.client.secret": "p",
+                "sasl.oauthbearer.token.endpoint.url": "https://tokens/",
+                "https.ca.pem": "C\nA\n",
+            },
+            {
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.token.endpoint.url": "https://tokens/",
+                "sasl.login.callback.handler.class": "org.apache.kafka.common.security."
+                "oauthbearer.OAuthBearerLoginCallbackHandler",
+                "sasl.jaas.config": (
+                    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+                    'clientId="tide" clientSecret="p" ssl.truststore.type="PEM" '
+                    'ssl.truststore.certificates="C\\nA\\n";'
+                ),
+            },
+            id="token, and who vouches for its server",
+        ),
+        pytest.param(
             {"sasl.mechanisms": "PLAIN", "sasl.username": 'u"1', "sasl.password": "p\\2"},
             {
                 "sasl.mechanism": "PLAIN",
