@@ -5,6 +5,7 @@ What is left is sought in every file that the warehouse has of the pipeline, wha
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Iterator
 
@@ -22,10 +23,11 @@ from tests.support.altered import AlteredTable
 from tests.support.altered_stream import send
 from tests.support.canaries import files, leaked
 from tests.support.named_files import path_of
-from tests.support.records import Record
+from tests.support.records import Record, postgres_row
 from tests.support.smoke import first_in_smoke
 from tests.support.stack import Stream
 from tidemark.errors import ActionRefusedError, TableStoppedError
+from tidemark.formats.special import PLACEHOLDER
 from tidemark.lake.catalog import SystemTables, folder_of
 from tidemark.model.names import TableName
 from tidemark.runs.landing import land
@@ -143,3 +145,31 @@ def test_a_record_that_cannot_be_read_leaves_its_hash(world: World) -> None:
     stream.cut()
     assert published(stream) == expected(table)
     assert not left(stream, ["a secret of nobody", "another secret"])
+
+
+def test_a_value_that_was_not_sent_is_found_by_its_hash(world: World) -> None:
+    """UNAV-1: PostgreSQL sends no large value that did not change."""
+    columns = {"columns": {"id": "integer", "name": "text"}}
+    masked = {"target-columns": {"hash": ["name"]}}
+    stream = Stream(world, 1, "debezium-postgres", "none", columns | masked, MASKED).create()
+    canary = "canary of PostgreSQL"
+    stream.send(
+        [
+            postgres_row("c", 1, (None, 100), name=canary),
+            postgres_row("c", 2, (None, 200), name="b"),
+        ]
+    )
+    stream.cut()
+    stream.send(
+        [
+            postgres_row("u", 1, (None, 300), name=PLACEHOLDER),
+            postgres_row("u", 2, (None, 400), name="c"),
+        ]
+    )
+    stream.cut()
+    hashed = {1: canary, 2: "c"}
+    want = {key: hashlib.sha256(text.encode()).hexdigest() for key, text in hashed.items()}
+    assert {row["id"]: row["name"] for row in stream.published()} == want
+    refolded(stream)
+    assert {row["id"]: row["name"] for row in stream.published()} == want
+    assert not left(stream, [canary])
