@@ -62,7 +62,8 @@ def consume(servers: str, properties: Mapping[str, str], ranges: Ranges) -> Iter
         yield from _consume(consumer, {(p.topic, p.partition): s for p, s in ranges.items()})
     except SilentBrokerError as error:
         why = f"; last error of the client: {errors[0].str()}" if errors else ""
-        raise SilentBrokerError(f"{error}{why}") from error
+        # A driver is told of a task's error by its traceback, where a cause would stand first.
+        raise SilentBrokerError(f"{error}{why}") from None
     finally:
         consumer.close()
 

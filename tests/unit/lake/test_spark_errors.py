@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PythonException
 
 from tidemark.errors import BrokerUnreachableError, DataLossError, TidemarkError
 from tidemark.lake.spark_errors import spark_errors
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import OffsetRange, TopicPartition
+from tidemark.topics import consume
 from tidemark.topics.consume import READ_ERRORS, SilentBrokerError
 
 IN_A_TASK = (
@@ -55,3 +60,19 @@ def test_what_the_driver_raises_itself_is_told_alike() -> None:
     with pytest.raises(BrokerUnreachableError) as told, spark_errors("the landing", *READ_ERRORS):
         raise SilentBrokerError("nothing came from t-0 for 120 s")
     assert told.value.what.endswith(": nothing came from t-0 for 120 s")
+
+
+def test_the_traceback_of_a_task_says_what_its_client_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The driver has all of it as text; what was raised first stands first."""
+    monkeypatch.setattr(consume, "SILENCE_SECONDS", 1)
+    ranges = {TopicPartition(TopicName("t"), 0): OffsetRange(0, 9)}
+    with pytest.raises(SilentBrokerError) as raised:
+        list(consume.consume("127.0.0.1:1", {}, ranges))
+    text = "".join(traceback.format_exception(raised.value))
+    with (
+        pytest.raises(BrokerUnreachableError, match=r"last error .*127\.0\.0\.1:1.*refused"),
+        spark_errors("the landing"),
+    ):
+        raise PythonException(f"An exception was thrown from the Python worker.\n{text}")
