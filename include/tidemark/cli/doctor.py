@@ -142,6 +142,7 @@ def _oauth(
     """Where tokens for Kafka Connect come from."""
     from pydantic import ValidationError
 
+    from tidemark.spec.base import kebab_case
     from tidemark.spec.oauth import OAuthSpec
 
     if not any((url, client, secret, scope)):
@@ -158,8 +159,8 @@ def _oauth(
         )
     except ValidationError as error:
         fault = error.errors()[0]
-        what = f"--connect-{fault['loc'][0]} takes {fault['ctx']['error']}"
-        raise typer.BadParameter(what) from error
+        option = f"--connect-{kebab_case(str(fault['loc'][0]))}"
+        raise typer.BadParameter(f"{option} takes {fault['ctx']['error']}") from error
 
 
 def show_findings(console: Console, findings: Sequence[Finding]) -> None:

@@ -132,6 +132,23 @@ def test_a_password_is_taken_by_reference_alone(words: list[str]) -> None:
     assert "hunter2" not in ended.output
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--connect-token-endpoint-url", "nowhere"),
+        ("--connect-token-endpoint-url", "${nope"),
+        ("--connect-client-id", " "),
+        ("--connect-client-id", "${nope"),
+        ("--connect-scope", " "),
+    ],
+)
+def test_an_option_is_refused_by_its_name(option: str, value: str) -> None:
+    words = [*ASKED, "--connect-client-secret", "${env:S}", option, value]
+    ended = CliRunner().invoke(app, ["doctor", *words], env={"COLUMNS": "200"})
+    assert ended.exit_code == 2
+    assert f"{option} takes " in ended.output
+
+
 def test_findings_are_shown_with_what_to_do() -> None:
     console = Console(width=160, record=True, force_terminal=False)
     bad = Finding(Grade.ERROR, "topic shop", "it is \x1b[2J", "rows are lost", "set it")
