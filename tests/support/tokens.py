@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from base64 import b64encode
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ssl import SSLContext
 from threading import Thread
 from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, unquote, unquote_plus
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -32,7 +32,7 @@ class TokenIssuer:
     def __init__(self, client: str, secret: str) -> None:
         self._key = rsa.generate_private_key(65537, 2048)
         self._client = client
-        self._login = f"Basic {b64encode(f'{client}:{secret}'.encode()).decode()}"
+        self._secret = secret
         self.lifetime: int | None = 3600
         self.given = 0
         self.changed: tuple[int, Any] | None = None
@@ -59,7 +59,7 @@ class TokenIssuer:
             return self.changed
         if form.get("grant_type") != ["client_credentials"]:
             return 400, {"error": "unsupported_grant_type"}
-        if unquote(login) != self._login:
+        if not self._knows(login):
             return 401, {"error": "invalid_client", "error_description": login}
         if form.get("scope") != [SCOPE]:
             return 400, {"error": "invalid_scope"}
@@ -69,6 +69,13 @@ class TokenIssuer:
         token = jwt.encode({**claims, "jti": str(self.given)}, self._key, "RS256", {"kid": "1"})
         life = {} if self.lifetime is None else {"expires_in": self.lifetime}
         return 200, {"access_token": token, "token_type": "Bearer", **life}
+
+    def _knows(self, login: str) -> bool:
+        """Whether these are the client's credentials, each form-encoded (RFC 6749, 2.3.1)."""
+        scheme, _, pair = unquote(login).partition(" ")
+        client, _, secret = b64decode(pair).decode().partition(":")
+        given = scheme, unquote_plus(client), unquote_plus(secret)
+        return given == ("Basic", self._client, self._secret)
 
     @contextmanager
     def running(self, context: SSLContext | None = None) -> Iterator[str]:

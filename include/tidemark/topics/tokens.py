@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 from tidemark.spec.oauth import OAuthSpec, endpoint_url
 from tidemark.topics.http import (
@@ -103,7 +104,9 @@ def _asked(client: TokenClient) -> Answer:
     form = {"grant_type": "client_credentials"}
     if client.scope is not None:
         form["scope"] = client.scope
-    identity = Identity(client.client_id, client.client_secret, ca=client.ca)
+    # RFC 6749, 2.3.1: a server takes what stands in Basic as form-encoded, a plus for a space.
+    user, password = map(quote_plus, (client.client_id, client.client_secret))
+    identity = Identity(user, password, ca=client.ca)
     server = f"the token server {client.url}"
     try:
         endpoint_url(client.url)

@@ -102,6 +102,17 @@ def test_a_token_that_is_refused_is_had_anew_once(registry: Guarded, tokens: str
     assert "what source.avro.registry says of who asks" in refused.value.next_step
 
 
+@pytest.mark.parametrize("text", ["a:b", "100%", "%41", "a+b", "a b", "ä&=~*"])
+def test_credentials_reach_the_server_as_they_are(
+    registry: Guarded, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, secret = f"client {text}", f"secret {text}"
+    registry.issuer = TokenIssuer(client, secret)
+    monkeypatch.setenv("CLIENT_SECRET", secret)
+    with registry.issuer.running() as tokens:
+        assert asked(1, registry, tokens, **{"client-id": client}) == '"string"'
+
+
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
