@@ -17,7 +17,7 @@ def keys_in(text: str) -> list[Key]:
     [{'id': '4711'}]
     """
     keys: list[Key] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:

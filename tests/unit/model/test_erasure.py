@@ -14,6 +14,13 @@ def test_a_key_on_each_line() -> None:
     assert keys_in(text) == [{"region": "eu", "id": "4711"}, {"region": "é", "id": "1.50"}]
 
 
+@pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85", "\x7f"])
+def test_a_key_may_hold_what_ends_a_line_elsewhere(sign: str) -> None:
+    """JSON writes only what stands below U+0020 by other signs."""
+    text = f'{{"name": "a{sign}b"}}\r\n{{"name": "c"}}\r\n'
+    assert keys_in(text) == [{"name": f"a{sign}b"}, {"name": "c"}]
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
