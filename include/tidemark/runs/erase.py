@@ -21,7 +21,6 @@ from pyspark.sql import functions as F
 from tidemark.errors import UNCHANGED, ActionRefusedError, SupersededError
 from tidemark.fold.computed import computed_once
 from tidemark.fold.erased import KEY, PLACE, erased_parts, records_of, typed_keys, with_standing
-from tidemark.formats.canal_json.erased import without_rows
 from tidemark.formats.canal_json.images import KEYS_PER_ROW, whole_rows
 from tidemark.formats.decoder import decoder_of
 from tidemark.lake import sql
@@ -55,6 +54,7 @@ from tidemark.runs.changelog import Changelog
 from tidemark.runs.landing.writer_schemas import stored_schemas
 from tidemark.runs.maintain import policy_of
 from tidemark.runs.run import CutRequest, Run, begin_run
+from tidemark.runs.shortened import GONE, shortened
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
@@ -79,27 +79,26 @@ def erase(
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What goes of a record: all, where ``value`` is None and nothing else ``is_shared``.
+    """What goes of a record.
 
-    value: without rows of keys that go. parts: the changes that go, None where all do. is_shared:
-    a row stays that one of these keys had, as it has another one as well.
+    parts: the changes that go, None where all do. gone: numbers of the rows that go where others
+    stay. is_shared: a row stays that one of these keys had, as it has another one as well.
     """
 
     place: tuple[str, int, int]
-    value: bytes | None = None
     parts: frozenset[int] | None = None
+    gone: frozenset[int] = frozenset()
     is_shared: bool = False
 
     @classmethod
-    def of(cls, row: Row, value: bytes | None) -> _Record:
-        """row: as `fold.erased.records_of` tells; value: of a record whose rows go one by one."""
+    def of(cls, row: Row, *, is_canal: bool) -> _Record:
+        """row: as `fold.erased.records_of` tells; is_canal: whether rows go one by one."""
         place = (row.topic, row.partition, row.offset)
         if len(row.wanted) == len(row.there):
             return cls(place)
-        gone = whole_rows(row.wanted, row.there) if value is not None else frozenset()
+        gone = whole_rows(row.wanted, row.there) if is_canal else frozenset()
         parts = frozenset(part for part in row.wanted if part // KEYS_PER_ROW in gone)
-        shorter = without_rows(bytes(value), gone) if value is not None and gone else None
-        return cls(place, shorter, parts, is_shared=len(parts) < len(row.wanted))
+        return cls(place, parts, gone, is_shared=len(parts) < len(row.wanted))
 
     @property
     def is_whole(self) -> bool:
@@ -109,7 +108,7 @@ class _Record:
     @property
     def changes(self) -> bool:
         """Whether anything of it goes."""
-        return self.is_whole or self.value is not None
+        return self.is_whole or bool(self.gone)
 
     def ends(self, entry: Entry) -> bool:
         """Whether what was quarantined of it goes."""
@@ -173,7 +172,7 @@ class _Erasing:
         return Erasure(
             keys=number,
             records=sum(record.is_whole for record in records),
-            shortened=sum(record.value is not None for record in records),
+            shortened=sum(bool(record.gone) for record in records),
             shared=sum(record.is_shared for record in records),
             rows=effect.deleted,
             entries=len(entries),
@@ -201,12 +200,9 @@ class _Erasing:
         record_keys = events.join(records, list(PLACE), "left_semi").select("topic", "key")
         tombstones = changelog.landed().where(F.col("kind") == Kind.TOMBSTONE.value)
         beside = tombstones.join(record_keys, ["topic", "key"], "left_semi").select(*PLACE)
-        has_others = F.size("wanted") < F.size("there")
-        values = events.select(*PLACE, "value").join(records.where(has_others), list(PLACE))
         is_canal = pipeline.source.format.is_canal
         return [
-            *(_Record.of(row, None) for row in records.where(~has_others).collect()),
-            *(_Record.of(row, row.value if is_canal else None) for row in values.collect()),
+            *(_Record.of(row, is_canal=is_canal) for row in records.collect()),
             *(_Record(tuple(row)) for row in beside.collect()),
         ]
 
@@ -231,18 +227,30 @@ class _Erasing:
         name = attempt_ref(head.mark.number + 1, self.run.request.attempt)
         branch = begin_branch(changelog, head.snapshot, name)
         view = f"places_{name}"
-        columns = (*PLACE, "value")
-        rows = [
-            dict(zip(columns, (*record.place, record.value), strict=True))
-            for record in records
-            if record.changes
-        ]
-        erased = pa.Table.from_pylist(rows, pa.schema([SCHEMA.field(name) for name in columns]))
-        world.spark.createDataFrame(erased).createOrReplaceTempView(view)
+        self._as_erased(records).createOrReplaceTempView(view)
         table = (world.catalog.name, *system.changelog.parts, f"branch_{name}")
         world.spark.sql(sql.erase_records(table, view))
         world.spark.catalog.dropTempView(view)
         return branch.ref_update(changelog.refresh())
+
+    def _as_erased(self, records: Sequence[_Record]) -> DataFrame:
+        """PLACE and ``value`` of each record that changes, null where nothing of it stays."""
+        changed = [record for record in records if record.changes]
+        fields = [*(SCHEMA.field(name) for name in PLACE), GONE]
+        rows = [
+            dict(zip((*PLACE, GONE.name), (*record.place, sorted(record.gone)), strict=True))
+            for record in changed
+        ]
+        table = pa.Table.from_pylist(rows, pa.schema(fields))
+        places = self.run.world.spark.createDataFrame(table)
+        is_whole = F.size(GONE.name) == 0
+        erased = places.where(is_whole).withColumn("value", F.lit(None).cast("binary"))
+        erased = erased.drop(GONE.name)
+        if not any(record.gone for record in changed):
+            return erased
+        landed = Changelog(self.run).landed().select(*PLACE, "value")
+        shorter = landed.join(F.broadcast(places.where(~is_whole)), list(PLACE))
+        return erased.unionByName(shortened(shorter))
 
     def _rows_deleted(self) -> tuple[RefUpdate | None, Effect]:
         """What the target keeps of rows that ended; a mirror keeps nothing of them."""

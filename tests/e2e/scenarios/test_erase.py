@@ -21,6 +21,7 @@ from tidemark.lake.bases import bases_in
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
 from tidemark.model.result import CutStatus
+from tidemark.runs import shortened
 from tidemark.runs.cut import stage_cut
 from tidemark.runs.erase import erase
 from tidemark.runs.orders import all_waiting
@@ -160,8 +161,12 @@ BY_CANAL = {"columns": {"id": "bigint", "name": "varchar(20)"}}
 
 
 @pytest.mark.smoke
-def test_rows_go_out_of_records_that_hold_others(world: World) -> None:
+@pytest.mark.parametrize("is_local", [True, False], ids=["by workers", "by the driver"])
+def test_rows_go_out_of_records_that_hold_others(
+    world: World, is_local: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """ERASE-1: Canal writes rows of one statement together; each stands where it stood."""
+    monkeypatch.setattr(shortened, "is_local", lambda _: is_local)
     stream = Stream(world, 1, "canal-json", "none", BY_CANAL).create()
     rows = [{"id": str(at), "name": name} for at, name in enumerate((JANE, "b", JANE, "d"), 1)]
     changed = [row | {"name": f"{JANE} {row['id']}"} for row in rows]
