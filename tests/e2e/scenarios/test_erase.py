@@ -6,6 +6,8 @@ them.
 
 from __future__ import annotations
 
+import json
+import os
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -14,7 +16,8 @@ import pytest
 from tests.e2e.scenarios.test_refold import ITEMS, SOURCES, TYPED, refolded, send
 from tests.e2e.scenarios.test_retention import KEEP, removed_after
 from tests.support.maintenance import load, target
-from tests.support.records import Record, canal_rows, debezium_row, ticdc_row
+from tests.support.records import Record, canal_rows, debezium_row, postgres_row, ticdc_row
+from tests.support.small_driver import small_driver
 from tests.support.stack import Stream
 from tidemark.errors import ActionRefusedError, SupersededError, TableStoppedError
 from tidemark.lake.bases import bases_in
@@ -191,6 +194,32 @@ def test_rows_go_out_of_records_that_hold_others(
     assert (again.records, again.shortened) == (2, 0)
     refolded(stream)
     assert stream.rows() == {2: "b", 4: "d"}
+
+
+def test_a_row_with_another_declared_key_now_stays(world: World) -> None:
+    """ERASE-1, KEY-8: the record that took the key from it holds it as it stands.
+
+    All of these records together are too much for the driver, and none of them is asked for.
+    """
+    columns = {"columns": {"id": "integer", "name": "text", "note": "text"}, "key": ["name"]}
+    stream = Stream(world, 1, "debezium-postgres", "none", columns).create()
+    first, renamed = [], []
+    for number in range(8):
+        note = os.urandom(150_000).hex()
+        was = postgres_row("c", number, (100, 100 + number), name=f"{JANE} {number}", note=note)
+        now = postgres_row("u", number, (200, 200 + number), name=f"Joe {number}", note=note)
+        before = json.loads(was.value or b"")["after"]
+        value = json.loads(now.value or b"") | {"before": before}
+        first.append(was)
+        renamed.append(Record(json.dumps(value).encode(), now.key))
+    stream.send([*first, *renamed])
+    stream.cut()
+    keys = [{"name": f"{JANE} {number}"} for number in range(8)]
+    with small_driver(world.spark, 1024 * 1024):
+        done = erase(stream.pipeline, world, ITEMS, keys, "asked for")
+    assert (done.records, done.shortened, done.shared) == (8, 0, 8)
+    refolded(stream)
+    assert {row["name"] for row in stream.published()} == {f"Joe {at}" for at in range(8)}
 
 
 def test_a_row_that_another_key_has_now_stays(world: World) -> None:

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.small_driver import small_driver
 from tidemark.runs import shortened as module
 from tidemark.runs.shortened import shortened
 
 COUNT, BYTES = 12, 200_000
 MOST_BYTES = 1024 * 1024
 """That a job may give to the driver: less than half of what the values are together."""
-
-
-@contextmanager
-def small_driver(spark: SparkSession) -> Iterator[None]:
-    conf = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001  PySpark has a copy of it
-    before = conf.get("spark.driver.maxResultSize", "1g")
-    conf.set("spark.driver.maxResultSize", str(MOST_BYTES))
-    try:
-        yield
-    finally:
-        conf.set("spark.driver.maxResultSize", before)
 
 
 def record(number: int, name: str) -> bytes:
@@ -45,7 +33,7 @@ def test_values_pass_in_batches(
     rows = [("t", 0, number, value, [0]) for number, value in enumerate(values)]
     types = "topic string, partition int, offset bigint, value binary, gone array<int>"
     frame = spark.createDataFrame(rows, types)
-    with small_driver(spark):
+    with small_driver(spark, MOST_BYTES):
         done = shortened(frame)
     assert done.columns == ["topic", "partition", "offset", "value"]
     left = {row.offset: json.loads(bytes(row.value)) for row in done.collect()}
