@@ -339,13 +339,14 @@ def _rename(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
 
 
 def _recover(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
-    """FLASHBACK TABLE or RECOVER TABLE of TiDB, which may give the table another name."""
+    """FLASHBACK TABLE or RECOVER TABLE of TiDB: to another name in the database of the table."""
     text, verb = statement.source(), statement.keyword()
     if not statement.accept(verb, "TABLE") or statement.accept("BY"):
         return (Unsupported(None, text, f"{verb} of something else than a named table"),)
-    table = name = _table(statement, schema)
+    schema, bare = _qualified(statement, schema)
+    table = name = _known(schema, bare)
     if statement.accept("TO"):
-        name = _table(statement, schema)
+        name = _known(schema, statement.name())
     if statement.left and table == name and _NUMBER.fullmatch(statement.source(statement.at)):
         return (NO_TARGET if table is None else Unsupported(table, text, RESTORED),)
     if statement.left:
@@ -387,10 +388,18 @@ def _pass_wait(statement: Words) -> None:
 
 def _table(words: Words, schema: str) -> TableName | None:
     """The name of a table; None when it is invalid, so that no target can have it."""
+    return _known(*_qualified(words, schema))
+
+
+def _qualified(words: Words, schema: str) -> tuple[str, str]:
+    """The database and the name of a table."""
     first = words.name()
-    parts = (first, words.name()) if words.accept(".") else (schema, first)
+    return (first, words.name()) if words.accept(".") else (schema, first)
+
+
+def _known(schema: str, name: str) -> TableName | None:
     try:
-        return TableName(*parts)
+        return TableName(schema, name)
     except NameRefusedError:
         return None
 

@@ -369,6 +369,11 @@ class Grammar:
 
     def _back(self) -> Statement:
         written, name = self._table()
+        if self.rng.random() < 0.3:
+            as_name = f"{name.partition('.')[0]}.back"
+            return self._spelled(
+                f"FLASHBACK TABLE {written} TO back", [f"back {name} as {as_name}"]
+            )
         verb = self.rng.choice(("FLASHBACK", "RECOVER"))
         return self._spelled(f"{verb} TABLE {written}", [f"back {name} as {name}"])
 

@@ -535,7 +535,8 @@ def test_a_column_says_what_it_is(definition: str, comment: str) -> None:
     ("sql", "table", "name"),
     [
         ("FLASHBACK TABLE t", "db.t", "db.t"),
-        ("flashback table `x`.`t` to `u`;", "x.t", "db.u"),
+        ("flashback table `x`.`t` to `u`;", "x.t", "x.u"),
+        ("FLASHBACK TABLE t TO u", "db.t", "db.u"),
         ("RECOVER TABLE x.t", "x.t", "x.t"),
         ("/* Query from host */ RECOVER TABLE `to`", "db.to", "db.to"),
     ],

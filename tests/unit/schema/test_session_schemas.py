@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.schema.test_ddl import shown
 from tidemark.model.names import TableName
-from tidemark.schema.ddl_operations import RenameTable
+from tidemark.schema.ddl_operations import RenameTable, RestoreTable
 from tidemark.schema.session_schemas import FollowedNames, parse_in_session
 from tidemark.spec.shadows import OF_KNOWN_TOOLS, shadowed_by
 
@@ -83,3 +83,12 @@ def test_no_table_is_renamed_to_its_name() -> None:
     """SCHEMA-24: no source does that, so the two names are in two databases."""
     refused = "unsupported for archive.items: it renames a table of another database to this name"
     assert operations("RENAME TABLE items TO archive.items", "archive") == [refused]
+
+
+def test_a_table_comes_back_in_its_own_database() -> None:
+    """SCHEMA-18, SCHEMA-23: the name behind TO is in none of the session."""
+    names = FollowedNames({TableName.parse("web.back")}, lambda table: shadowed_by((), table))
+    for schema in ("shop", "web", ""):
+        (operation,) = parse_in_session("FLASHBACK TABLE shop.items TO back", schema, names)
+        assert isinstance(operation, RestoreTable)
+        assert str(operation.name) == "shop.back"

@@ -94,6 +94,8 @@ from tidemark.schema.ddl_operations import AlterColumns, RenameTable, TruncateTa
         ("repair local table `t/x`, t quick use_frm", ["db.t"], "rows may go without events"),
         ("REPAIR t", [None], "REPAIR of something else than tables and views"),
         ("FLASHBACK TABLE `t/x` TO u", ["db.u"], "rows come back without events"),
+        ("FLASHBACK TABLE x.`t/x` TO u", ["x.u"], "rows come back without events"),
+        ("FLASHBACK TABLE x.t TO y.u", [None], "more follows than a name"),
         ("FLASHBACK DATABASE d", [None], "FLASHBACK of something else than a named table"),
         ("TRUNCATE TABLE t PARTITION p", [None], "more follows than a name"),
         ("ALTER TABLE t ALTER COLUMN a SET DATA TYPE int", ["db.t"], "not among the known changes"),
