@@ -175,6 +175,29 @@ def test_no_row_is_written_anew_for_a_statement_that_was_not_read() -> None:
     assert want["v"].iceberg == "string"
 
 
+def keyed(kind: str, position: int) -> RecordSchema:
+    """A row of PostgreSQL whose key is an integer or a text, which its schema alone tells."""
+    fields = ({"field": "id", "type": kind}, {"field": "name", "type": "string"})
+    return RecordSchema(fields, key=("id",), position=Position(f"{position}"), schema_id=position)
+
+
+@pytest.mark.parametrize("written", ["debezium-postgres", DEBEZIUM])
+def test_a_key_that_records_alone_tell_to_be_a_text_stops_its_table(written: str) -> None:
+    """SCHEMA-13: ALTER TYPE .. USING, and a ZEROFILL, may have made other keys."""
+    effects = add_up(source(written), [])
+    older, newer = keyed("int32", 1), keyed("string", 2)
+    have = resolve(source(written), table({}), None, effects, [older])
+    for known, records in ((have, [newer]), (None, [older, newer]), (have, [older, newer])):
+        with pytest.raises(TableStoppedError, match="column id of its key changed from"):
+            resolve(source(written), table({}), known, effects, records)
+    (fresh, _) = resolve(source(written), table({}), None, effects, [newer]).columns
+    assert fresh.iceberg == "string"
+    text = {"source": "shop.items", "expectations": "none", "key": ["name"]}
+    spec = TableSpec.model_validate(text)
+    other = resolve(source(written), spec, None, effects, [older, newer])
+    assert other[ColumnName("id")].iceberg == "string"
+
+
 def test_each_change_is_acknowledged_by_the_one_before_it() -> None:
     have = target(CANAL, id="int", v="varchar(10)")
     added = "ALTER TABLE items ADD COLUMN n SMALLINT"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidemark.errors import WAITING, RowsUnknownError, TableStoppedError
@@ -118,6 +118,31 @@ class Followed:
                     f"alone changed, declare {name}: {before.source_type} in columns: of {table}; "
                     "otherwise fold the table into a new target from a new snapshot of the source",
                 )
+
+    def refuse_unstated_keys(
+        self, table: TableName, key: Collection[ColumnName], versions: Sequence[TableSchema]
+    ) -> None:
+        """Raise where values of a key are cast and no statement of the cut says why.
+
+        versions: oldest first. Records do not show whether the source computed the new values, and
+        then a row would stand under its old key as well.
+        """
+        known: dict[ColumnName, SourceColumn] = {}
+        for column in (column for version in versions for column in version.columns):
+            before = known.get(column.name, column)
+            if not is_rewritten(before, column):
+                known[column.name] = before if is_rewritten(column, before) else column
+            elif column.name in key and column.name not in self.rewritten:
+                raise TableStoppedError(
+                    f"{table} cannot be followed: records alone tell that column {column.name} of "
+                    f"its key changed from {before.source_type} to {column.source_type}, and the "
+                    "source may have given its rows other values",
+                    state=WAITING,
+                    next_step="fold the table by a new pipeline from a new snapshot, once its "
+                    "topic holds the new type alone",
+                )
+            else:
+                known[column.name] = column
 
     def refuse_stale(self, table: TableName, declared: Iterable[SourceColumn]) -> None:
         """Raise where the file still declares what a column was before it changed."""

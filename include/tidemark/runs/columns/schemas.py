@@ -171,6 +171,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     are_stated = source.format.is_canal or source.has_table_states
     if remaining is not None and not is_empty:
         followed.refuse_unstated(spec.source, remaining, columns if are_stated else fixed)
+    followed.refuse_unstated_keys(spec.source, spec.key or merged.key, newer if is_empty else known)
     joined = {}
     if not (source.format.is_canal or source.topics.schema_changes):
         of_records = ((record.fields, record.begins_at) for record in records)
