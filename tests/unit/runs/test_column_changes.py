@@ -139,6 +139,18 @@ def test_rows_are_written_anew_for_a_type_that_holds_them(written: str, old: str
 
 
 @pytest.mark.parametrize("written", [CANAL, TICDC])
+def test_a_date_of_the_key_does_not_become_a_text(written: str) -> None:
+    """SCHEMA-16, KEY-2: 0000-00-00 came as another date, and comes as itself from then on."""
+    have = target(written, id="date", v="date")
+    with pytest.raises(TableStoppedError, match="0000-00-00"):
+        after(have, change("id", "varchar(20)"), written=written)
+    for column, kind in ((ColumnName("id"), "datetime"), (ColumnName("v"), "varchar(20)")):
+        want = after(have, change(column, kind), written=written)
+        was = have[column].iceberg
+        assert list(plan_changes(have, want)) == [RewriteColumn(want[column], was, column)]
+
+
+@pytest.mark.parametrize("written", [CANAL, TICDC])
 def test_a_key_is_read_as_records_have_it_on_both_sides_of_the_statement(written: str) -> None:
     """SCHEMA-4, SCHEMA-13, KEY-2"""
     have = target(written, id="int", v="int")

@@ -207,9 +207,8 @@ def follow_changes(
                 _judge(source, spec.source, change, before, after)
                 is_cast = is_rewritten(before, after)
                 is_written_otherwise = is_cast or (before.encoding, after.encoding) in _REWRITTEN
-                is_float = before.encoding is ValueEncoding.FLOAT
-                if is_written_otherwise and name in key and is_float:
-                    raise _stopped(spec.source, change, "records write keys in another way")
+                if is_written_otherwise and name in key:
+                    _judge_key(spec.source, change, before, after)
                 if is_written_otherwise:
                     former = replace(followed.read(before), backfill=None, mask=None, by_schema=())
                     followed.formers[name] = (former, change.position)
@@ -267,6 +266,17 @@ def _judge(
         return
     kinds = f"{before.source_type} became {after.source_type}"
     raise _stopped(table, change, f"{kinds}: {why}")
+
+
+def _judge_key(
+    table: TableName, change: ColumnChange, before: SourceColumn, after: SourceColumn
+) -> None:
+    """Raise where a row may have another key behind ``change``, though its value is the same."""
+    if before.encoding is ValueEncoding.FLOAT:
+        raise _stopped(table, change, "records write keys in another way")
+    if (before.iceberg, after.iceberg) == ("date", "string"):
+        why = "0000-00-00 came as another date, and is another key as a text"
+        raise _stopped(table, change, why)
 
 
 def _stopped(table: TableName, change: ColumnChange, why: str) -> RowsUnknownError:
