@@ -142,6 +142,28 @@ def test_rows_that_left_the_target_do_not_come_back(world: World) -> None:
             stream.cut()
 
 
+@pytest.mark.parametrize("on_drop", ["empty", "keep"])
+def test_what_came_back_is_not_the_table_that_was_made_since(world: World, on_drop: str) -> None:
+    """SCHEMA-18: a cut tells all of one that is made in it, also where that one comes back."""
+    stream = opened(world)
+    stream.options = {"on-drop": on_drop}
+    stream.send([ticdc_ddl("DROP TABLE items", 16), ticdc_watermark(20)])
+    stream.cut()
+    made = "CREATE TABLE items (id BIGINT PRIMARY KEY, name VARCHAR(20))"
+    first = ["FLASHBACK TABLE items", "DROP TABLE items", made]
+    stream.send([ticdc_ddl(text, at) for at, text in enumerate(first, start=21)])
+    stream.send([ticdc_row("INSERT", 2, 24), ticdc_watermark(25)])
+    stream.cut()
+    assert stream.rows() == {2: "x"}
+    stream.send([ticdc_ddl("DROP TABLE items", 26), ticdc_watermark(30)])
+    stream.cut()
+    stream.send([ticdc_ddl(made, 31), ticdc_row("INSERT", 3, 32)])
+    stream.send([ticdc_ddl("DROP TABLE items", 33), ticdc_ddl("FLASHBACK TABLE items", 34)])
+    stream.send([ticdc_row("INSERT", 4, 35), ticdc_watermark(40)])
+    stream.cut()
+    assert stream.rows() == {3: "x", 4: "x"}
+
+
 def test_one_record_without_a_commit_is_quarantined(world: World) -> None:
     """MSG-50, POS-12: the others are gated, and it is listed."""
     stream = Stream(world).create()

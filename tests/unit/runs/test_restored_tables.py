@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tidemark.model.names import TableName, TopicName
+from tidemark.errors import TableStoppedError
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
+from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.position import Place, Position
 from tidemark.runs.ddl.barriers import barriers_of_ended
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord
 from tidemark.runs.ddl.records import add_up
-from tidemark.spec import SourceSpec
+from tidemark.runs.tables.dropped import refuse_restored
+from tidemark.spec import OnDrop, SourceSpec
 
 ITEMS, OTHERS = TableName("shop", "items"), TableName("shop", "others")
 MADE = "CREATE TABLE items (x int PRIMARY KEY)"
@@ -109,6 +112,36 @@ def test_a_table_that_comes_back_under_another_name_takes_its_rows_with_it() -> 
         by = effects.stops[OTHERS].by
         assert by is not None
         assert by.pairs == ((ITEMS, OTHERS),)
+
+
+def target(dropped_at: Position | None = None) -> TableSchema:
+    column = SourceColumn(ColumnName("x"), "int", ValueEncoding.INTEGER, "int")
+    return TableSchema((column,), (column.name,), dropped_at=dropped_at)
+
+
+@pytest.mark.parametrize("on_drop", OnDrop)
+def test_what_came_back_before_another_one_was_made_does_not_stop_that_one(on_drop: OnDrop) -> None:
+    """Its rows end at its DROP, and those of one that is made in the cut are all there."""
+    for statements in ((MADE, DROP, BACK), (BACK, DROP, MADE), (MADE, DROP, BACK, DROP, BACK)):
+        effects = effects_of(*statements, before=(DROP,))
+        refuse_restored(effects, ITEMS, target(position(1)), on_drop, Position(""))
+        refuse_restored(effects, ITEMS, None, on_drop, Position(""))
+    gone = effects_of(BACK, DROP, before=(DROP,))
+    refuse_restored(gone, ITEMS, target(position(1)), on_drop, Position(""))
+    back = effects_of(BACK, DROP, BACK, before=(DROP,))
+    if on_drop is OnDrop.EMPTY:
+        with pytest.raises(TableStoppedError, match="leave the target"):
+            refuse_restored(back, ITEMS, target(position(1)), on_drop, Position(""))
+
+
+@pytest.mark.parametrize("before", [(), (DROP,)])
+def test_a_table_that_came_back_without_target_stops(before: tuple[str, ...]) -> None:
+    """No record has the rows from before the first cut."""
+    effects = effects_of(*(() if before else (DROP,)), BACK, before=before)
+    with pytest.raises(TableStoppedError, match="no target has the rows") as stopped:
+        refuse_restored(effects, ITEMS, None, OnDrop.KEEP, Position(""))
+    assert "new snapshot" in stopped.value.next_step
+    refuse_restored(effects, ITEMS, target(), OnDrop.KEEP, Position(""))
 
 
 def test_without_positions_nothing_tells_which_drop_came_last() -> None:

@@ -13,6 +13,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.reconcile import below_snapshot
 from tidemark.runs.choose import Chosen
 from tidemark.runs.columns.recreated import recreation_of
+from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.runs.run import Run
 from tidemark.runs.targets import targets_of
 from tidemark.spec import OnDrop, SourceFormat, TableSpec
@@ -58,7 +59,8 @@ def begin_of(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Posit
     """
     effects, table = chosen.effects, spec.source
     before = have.dropped_at if have else None
-    _refuse_restored(chosen, table, before)
+    truncated = chosen.run.progress.truncated.get(table, Position(""))
+    refuse_restored(effects, table, have, chosen.run.pipeline.on_drop, truncated)
     dropped = effects.dropped_at(table, before)
     if before is not None and dropped is None and chosen.run.pipeline.on_drop is OnDrop.EMPTY:
         raise TableStoppedError(
@@ -91,17 +93,28 @@ def begin_of(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Posit
     return None
 
 
-def _refuse_restored(chosen: Chosen, table: TableName, before: Position | None) -> None:
+def refuse_restored(
+    effects: DdlEffects,
+    table: TableName,
+    have: TableSchema | None,
+    on_drop: OnDrop,
+    truncated: Position,
+) -> None:
     """Raise where a table came back, and its target has not the rows of its DROP.
 
-    before: where it was dropped, as its target has it.
+    have: what its target was made from. truncated: where all rows left that, last. Rows of a table
+    that was made in the cut, or that left with a later DROP, are not those that came back.
     """
-    restored = chosen.effects.restored.get(table)
-    if not restored:
+    restored = effects.restored.get(table)
+    if not restored or table in effects.made:
         return
-    truncated = chosen.run.progress.truncated.get(table, Position(""))
-    if chosen.run.pipeline.on_drop is OnDrop.KEEP and truncated < min(restored):
-        if before is None or chosen.effects.is_undone(table, before):
+    before = have.dropped_at if have else None
+    if on_drop is OnDrop.EMPTY and effects.dropped.get(table, "") > max(restored):
+        return
+    if have is None:
+        why = "no target has the rows that it had then"
+    elif on_drop is OnDrop.KEEP and truncated < min(restored):
+        if before is None or effects.is_undone(table, before):
             return
         why = f"the target has the rows of one that went at position {before}"
     else:
