@@ -114,6 +114,32 @@ def test_a_table_that_comes_back_under_another_name_takes_its_rows_with_it() -> 
         assert by.pairs == ((ITEMS, OTHERS),)
 
 
+@pytest.mark.parametrize(
+    ("before", "statements"),
+    [
+        (("DROP TABLE Items",), (BACK,)),
+        ((), ("DROP TABLE Items", BACK)),
+        ((DROP,), ("DROP TABLE Items", AS_OTHERS)),
+        ((DROP, "DROP TABLE Items"), (BACK,)),
+        ((DROP, "CREATE TABLE ITEMS (x int)", "TRUNCATE ITEMS"), (AS_OTHERS,)),
+        ((), (DROP, "CREATE TABLE ITEMS (x int)", "TRUNCATE ITEMS", AS_OTHERS)),
+    ],
+)
+def test_names_that_differ_in_case_alone_are_one_for_tidb(
+    before: tuple[str, ...], statements: tuple[str, ...]
+) -> None:
+    """It takes the newest of them that went, and each that may be meant stops."""
+    stops = effects_of(*statements, before=before).stops
+    assert stops
+    assert all("rows come back without events" in stop.why for stop in stops.values())
+    is_other = statements[-1] == AS_OTHERS
+    assert (OTHERS if is_other else ITEMS) in stops
+    other = TableName("shop", "Items")
+    assert (other in stops) == (not is_other)
+    newest = effects_of("DROP TABLE Items", MADE, DROP, BACK)
+    assert newest.stops == {}
+
+
 def target(dropped_at: Position | None = None) -> TableSchema:
     column = SourceColumn(ColumnName("x"), "int", ValueEncoding.INTEGER, "int")
     return TableSchema((column,), (column.name,), dropped_at=dropped_at)

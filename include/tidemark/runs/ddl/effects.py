@@ -133,16 +133,14 @@ class DdlEffects:
     stated_at: table -> where its newest statement stands. stated_in: table, or database -> the
     topics of statements about it that their offsets alone order (POS-11).
     restored: tables that came back as they were dropped -> where that was, each time (SCHEMA-18).
-    left: tables
-    that the cut drops and does not make again. dropped_before: what earlier cuts dropped and did
-    not make again, by its statement alone -> where. unseen_drops: tables that came back and of
-    whose DROP nothing is known.
-    begun_cut_overs: table -> where it went out of the way of its shadow. cut_overs: table -> where
-    that took its place, last. key_changes: of a table, in position order. unknown_values: the first
-    statement that gave rows values which nothing shows; it stops a table that cannot go on without
-    them. unknown_shadows: those
-    that took a place, and of which nothing was told. stops: table -> why it cannot go on; a table
-    of None concerns the whole source. opened: renames of the statement that is being read.
+    left: tables that the cut drops and does not make again. dropped_before: what earlier cuts
+    dropped and did not make again, by its statement alone -> where. unseen_drops: tables that came
+    back and of whose DROP nothing is known. begun_cut_overs: table -> where it went out of the way
+    of its shadow. cut_overs: table -> where that took its place, last. key_changes: of a table, in
+    position order. unknown_values: the first statement that gave rows values which nothing shows;
+    it stops a table that cannot go on without them. unknown_shadows: those that took a place, and
+    of which nothing was told. stops: table -> why it cannot go on; a table of None concerns the
+    whole source. opened: renames of the statement that is being read.
     was_there: whether a table was there before the cut, None where that is unknown; there: as the
     cut's statements show it. rows_tell_columns: all of them, so that it may stay unknown.
     """
@@ -336,8 +334,7 @@ class DdlEffects:
         self._stop_table_swaps(names, pairs, moves, position)
         self.there |= {old: False for old, _ in pairs} | {new: True for _, new in pairs}
         for name in {name for pair in pairs for name in pair}:
-            self.left.pop(name, None)
-            self.dropped_before.pop(name, None)
+            self._forget(name)
         texts = dict.fromkeys(part.operation.statement for part in opened)
         text = f"{'; '.join(texts)} (at position {position})"
         by = RenamedBy(pairs, text, position, freed)
@@ -482,7 +479,7 @@ class DdlEffects:
     def recall(self, operation: DdlOperation, position: Position) -> None:
         """A statement of an earlier cut: which tables it leaves dropped, that may come back."""
         for table in tables_of(operation):
-            self.dropped_before.pop(table, None)
+            self._forget(table)
         match operation:
             case DropTable(table):
                 self.dropped_before[table] = position
@@ -495,10 +492,13 @@ class DdlEffects:
         """A dropped table comes back, as it was at its DROP, maybe under another name.
 
         A target that was kept holds just that. Where another table had the name since, or where the
-        source took an older one, no record has the rows; then the table that has them stops.
+        source took an older one, no record has the rows; then the table that has them stops. TiDB
+        takes the newest one whatever the case of its name, and so each that may be it stops.
         """
         table, name, text = operation.table, operation.name, operation.statement
-        left, before = self.left.pop(table, None), self.dropped_before.pop(table, None)
+        left, before = self.left.get(table), self.dropped_before.get(table)
+        alike = {gone for gone in (*self.left, *self.dropped_before) if _is_alike(gone, table)}
+        self._forget(table)
         is_placed = place_of(position) is not None
         if is_placed and left is not None:
             self._take_back(table, left)
@@ -507,11 +507,18 @@ class DdlEffects:
         else:
             if is_placed and table not in self.there and table.schema not in self.emptied:
                 self.unseen_drops.add(table)
-            self.stop(name, f"{RESTORED}: {text}", position)
+            for stopped in {name} | (alike if name == table else set()):
+                self.stop(stopped, f"{RESTORED}: {text}", position)
             return
         self.there[table] = True
         if name != table:
             self.rename(RenameTable(table, name, text), position)
+
+    def _forget(self, table: TableName) -> None:
+        """Nothing of this name, in whatever case, that went so far is the newest one any more."""
+        for gone in (self.left, self.dropped_before):
+            for name in [name for name in gone if _is_alike(name, table)]:
+                del gone[name]
 
     def _left(self, table: TableName, position: Position) -> _Left:
         return _Left(
@@ -539,8 +546,7 @@ class DdlEffects:
     def drop(self, table: TableName, position: Position) -> None:
         """A table goes."""
         self.there[table] = False
-        self.left.pop(table, None)
-        self.dropped_before.pop(table, None)
+        self._forget(table)
         self.made.discard(table)
         made = self.created.pop(table, None)
         if made is not None:
@@ -575,8 +581,7 @@ class DdlEffects:
         """A table is made; one that was dropped is another one, of which nothing was told yet."""
         self.made.add(table)
         self.there[table] = True
-        self.left.pop(table, None)
-        self.dropped_before.pop(table, None)
+        self._forget(table)
         if table in self.begun_cut_overs:
             self.dropped[table] = self.begun_cut_overs.pop(table)
         elif table.schema in self.emptied:
@@ -647,3 +652,9 @@ class DdlEffects:
         if state is not None and column.name in state.names:
             return state[column.name].source_type
         return self.types.get(table, {}).get(column.name, column.source_type)
+
+
+def _is_alike(one: TableName, other: TableName) -> bool:
+    """Whether the names differ in case at most."""
+    is_same_database = one.schema.lower() == other.schema.lower()
+    return is_same_database and one.table.lower() == other.table.lower()
