@@ -187,8 +187,10 @@ def test_without_positions_nothing_tells_which_drop_came_last() -> None:
     assert (set(effects.stops), effects.unseen_drops) == ({ITEMS}, set())
 
 
-NAMES = ("items", "others")
-HISTORIES, LONGEST = 150, 9
+NAMES = tuple(
+    TableName(schema, name) for schema in ("shop", "web") for name in ("items", "others", "more")
+)
+HISTORIES, LONGEST = 150, 24
 
 
 @dataclass(frozen=True)
@@ -201,48 +203,48 @@ class Rows:
 
 @dataclass
 class TiDb:
-    """A database with two tables, and what it keeps of those that went.
+    """Two databases, the first one of the session, and what TiDB keeps of tables that went.
 
     tables: name -> its rows, and the number that the table has inside. gone: what went, by DROP and
-    TRUNCATE alone. renamed: names that took part in a change of names.
+    TRUNCATE alone.
     """
 
     rng: random.Random
-    tables: dict[str, tuple[Rows, int]] = field(
+    tables: dict[TableName, tuple[Rows, int]] = field(
         default_factory=lambda: {name: (Rows(0), at) for at, name in enumerate(NAMES)}
     )
-    gone: list[tuple[str, Rows, int]] = field(default_factory=list)
-    renamed: set[str] = field(default_factory=set)
+    gone: list[tuple[TableName, Rows, int]] = field(default_factory=list)
     numbers: int = len(NAMES)
 
     def say(self, at: int) -> str:
         """A statement at the position ``at``; empty where the database refuses it."""
         name = self.rng.choice(NAMES)
-        other = next(one for one in NAMES if one != name)
+        other = self.rng.choice([n for n in NAMES if n.schema == name.schema and n != name])
+        named = name.table if name.schema == "shop" and self.rng.random() < 0.5 else str(name)
         self.numbers += 1
         match self.rng.choice(("create", "drop", "drop", "truncate", "back", "back", "as", "all")):
             case "create" if name not in self.tables:
                 self.tables[name] = (Rows(at), self.numbers)
-                return f"CREATE TABLE {name} (x int PRIMARY KEY)"
+                return f"CREATE TABLE {named} (x int PRIMARY KEY)"
             case "drop" if name in self.tables:
                 self.gone.append((name, *self.tables.pop(name)))
-                return f"DROP TABLE {name}"
+                return f"DROP TABLE {named}"
             case "truncate" if name in self.tables:
                 rows, number = self.tables[name]
                 self.gone.append((name, rows, number))
                 self.tables[name] = (Rows(rows.since, (*rows.truncates, at)), self.numbers)
-                return f"TRUNCATE TABLE {name}"
+                return f"TRUNCATE TABLE {named}"
             case "back" if name not in self.tables and self._come_back(name, name):
-                return f"{self.rng.choice(('FLASHBACK', 'RECOVER'))} TABLE {name}"
+                return f"{self.rng.choice(('FLASHBACK', 'RECOVER'))} TABLE {named}"
             case "as" if other not in self.tables and self._come_back(name, other):
-                self.renamed |= {name, other}
-                return f"FLASHBACK TABLE {name} TO {other}"
-            case "all" if self.rng.random() < 0.3:
-                self.tables = {}
-                return "DROP DATABASE shop; CREATE DATABASE shop"
+                return f"FLASHBACK TABLE {named} TO {other.table}"
+            case "all" if self.rng.random() < 0.2:
+                schema = name.schema
+                self.tables = {n: kept for n, kept in self.tables.items() if n.schema != schema}
+                return f"DROP DATABASE {schema}; CREATE DATABASE {schema}"
         return ""
 
-    def _come_back(self, name: str, as_name: str) -> bool:
+    def _come_back(self, name: TableName, as_name: TableName) -> bool:
         """The newest one of that name, unless it is there already."""
         newest = next(((rows, at) for of, rows, at in reversed(self.gone) if of == name), None)
         there = {number for _, number in self.tables.values()}
@@ -276,7 +278,7 @@ def test_a_target_never_has_other_rows_than_its_table(seed: int) -> None:
     """Whatever comes between, and wherever a cut ends: it has the same rows, or it stops."""
     rng = random.Random(f"restored {seed}")  # noqa: S311  repeatable, not secret
     source, statements = TiDb(rng), list[str]()
-    targets = {TableName("shop", name): Target() for name in NAMES}
+    targets = {name: Target() for name in NAMES}
     stopped: set[TableName] = set()
     begins = 1
     for _ in range(rng.randint(1, 3)):
@@ -290,19 +292,23 @@ def test_a_target_never_has_other_rows_than_its_table(seed: int) -> None:
             effects = add_up(TICDC, part, earlier)
             earlier += part
             stopped |= {table for table in effects.stops if table is not None}
-            for table, target in targets.items():
-                target.take(effects, table)
-        for table in targets.keys() - stopped - {TableName("shop", n) for n in source.renamed}:
-            rows, _ = source.tables.get(table.table, (None, 0))
-            assert (rows is None) == (targets[table].dropped_at is not None), statements
-            assert rows in (None, targets[table].rows), statements
+            for table, kept in targets.items():
+                have = target(kept.dropped_at)
+                try:
+                    refuse_restored(effects, table, have, OnDrop.KEEP, Position(""))
+                except TableStoppedError:
+                    stopped.add(table)
+                kept.take(effects, table)
+        for table in targets.keys() - stopped:
+            rows, _ = source.tables.get(table, (None, 0))
+            assert (rows is None) == (targets[table].dropped_at is not None), (table, statements)
+            assert rows in (None, targets[table].rows), (table, statements)
 
 
 def parts_of(records: list[DdlRecord], earlier: list[DdlRecord]) -> Iterator[list[DdlRecord]]:
     """What one cut holds each, as it ends where a table was made that goes again."""
     effects = add_up(TICDC, records, earlier)
-    known = {TableName("shop", name) for name in NAMES}
-    ends = {barrier.position for barrier in barriers_of_ended(effects, Place(""), known)}
+    ends = {barrier.position for barrier in barriers_of_ended(effects, Place(""), {*NAMES})}
     first = [record for record in records if not ends or record.position <= min(ends)]
     if first == records:
         yield records

@@ -125,3 +125,4 @@ def test_nearly_all_are_followed_and_a_refusal_stops_its_table_alone(
             stopped = {f"stop {table}" for table, stop in stops.items() if stop.by is None}
             backs = (does.partition(" as ")[2] for does in statement.does)
             assert stopped <= {*statement.does, *(f"stop {name}" for name in backs)}
+            assert {does for does in statement.does if does.startswith("stop ")} <= stopped

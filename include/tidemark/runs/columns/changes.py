@@ -275,7 +275,7 @@ def _judge_key(
     if before.encoding is ValueEncoding.FLOAT:
         raise _stopped(table, change, "records write keys in another way")
     if (before.iceberg, after.iceberg) == ("date", "string"):
-        why = "0000-00-00 came as another date, and is another key as a text"
+        why = "0000-00-00 has another value in the target, and is another key as a text"
         raise _stopped(table, change, why)
 
 
