@@ -108,7 +108,7 @@ class SourceSpec(SpecModel):
         default=None,
         description="TiCDC and Canal: what becomes of a date whose month or day is zero, such as "
         "0000-00-00: null in the target, or with quarantine its change is quarantined as "
-        "TEMPORAL_INVALID",
+        "TEMPORAL_INVALID; a table without key, or in another mode than mirror, stops instead",
     )
     zone: Annotated[str, AfterValidator(_zone)] | None = Field(
         default=None,
