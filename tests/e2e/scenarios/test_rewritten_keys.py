@@ -126,7 +126,7 @@ def test_a_row_is_the_same_on_both_sides_of_the_statement(
     send(stream, table.sent[at:], table)
     at = len(table.sent)
     (previewed,) = preview_cut(stream.pipeline, world).tables
-    assert previewed.rewritten == len(before)
+    assert previewed.rewritten == 6  # Files hold 2 and 4 as they were before, too.
     assert stream.cut().buckets["quarantined"] == 0
     assert names(stream) == expected(table, shown)
     assert rows_of(stream, snapshot) == before
