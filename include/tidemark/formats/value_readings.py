@@ -119,7 +119,7 @@ def _as_float(number: float) -> float:
 
 def _bits(column: SourceColumn) -> ValueReading:
     """Debezium writes the least significant byte first."""
-    width = (column.digits + 7) // 8
+    width = column.bit_bytes
     kind = Annotated[bytes, msgspec.Meta(max_length=width)]
     return ValueReading(kind, pa.binary(), lambda least: least[::-1].rjust(width, b"\0"))
 

@@ -32,7 +32,6 @@ LAST_DURATION_MILLI = 839 * 3_600_000 - 1
 TIME = r"^-?[0-9]{2,3}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?Z?$"
 MICRO_DIGITS = 6
 ZERO_DATE = r"^[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)"
-_BITS = {ValueEncoding.BITS, ValueEncoding.BITS_NUMBER}
 _DATES = (ValueEncoding.DATE_TEXT, ValueEncoding.TIMESTAMP_TEXT, ValueEncoding.LOCAL_TEXT)
 
 
@@ -154,7 +153,7 @@ def _set_labels(raw: Column, column: SourceColumn) -> Column:
 
 
 def _left_padded(hexadecimal: Column, column: SourceColumn) -> Column:
-    width = 2 * ((column.digits + 7) // 8)
+    width = 2 * column.bit_bytes
     fits = F.when(F.length(hexadecimal) <= width, F.lit(width))
     return F.unhex(F.lpad(hexadecimal, fits, F.lit("0")))
 
@@ -350,8 +349,8 @@ def value_of(raw: Column, column: SourceColumn, schema_id: Column, position: Col
 
 def _with_bytes_of(column: SourceColumn, variant: SourceColumn) -> SourceColumn:
     """``variant``; of a BIT with as many bytes as that has by now."""
-    has_bits = {variant.encoding, column.encoding} <= _BITS
-    return replace(variant, digits=column.digits) if has_bits else variant
+    have_bits = variant.has_bits and column.has_bits
+    return replace(variant, digits=column.digits) if have_bits else variant
 
 
 def read_by_schema(

@@ -24,7 +24,6 @@ from tidemark.log import get_logger
 from tidemark.model.column_rules import Mask
 from tidemark.model.names import ColumnName, quote
 from tidemark.schema.changes import RewriteColumn
-from tidemark.schema.rewrites import bytes_of
 
 log = get_logger()
 
@@ -66,7 +65,7 @@ class _Column:
             return F.lit(None).cast(self.kind)
         value = F.col(quote(self.old))
         if self.change is not None and isinstance(self.kind, BinaryType):
-            width = 2 * bytes_of(self.change.column)
+            width = 2 * self.change.column.bit_bytes
             digits = F.hex(value)
             fits = F.when(F.length(digits) <= width, F.lit(width))
             return F.unhex(F.lpad(digits, fits, F.lit("0")))

@@ -170,6 +170,21 @@ class SourceColumn:
         return (int(sizes[1]), int(sizes[2])) if sizes else None
 
     @property
+    def has_bits(self) -> bool:
+        """Whether it is a BIT whose values the target holds as bytes."""
+        return self.encoding in (ValueEncoding.BITS, ValueEncoding.BITS_NUMBER)
+
+    @property
+    def bits(self) -> int:
+        """How many bits a BIT has; none of another type."""
+        return self.digits if self.has_bits else 0
+
+    @property
+    def bit_bytes(self) -> int:
+        """How many bytes a value of a BIT has in the target."""
+        return (self.bits + 7) // 8
+
+    @property
     def is_sized(self) -> bool:
         """Whether the source type says its length, precision or labels."""
         return "(" in self.source_type

@@ -20,7 +20,7 @@ from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.model.target_mode import TargetMode
-from tidemark.schema.rewrites import bits_of, is_rewrite, is_rewritten
+from tidemark.schema.rewrites import is_rewrite, is_rewritten
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _ROW = SourceColumn(ColumnName(ROW), "string", ValueEncoding.TEXT, "")
@@ -354,7 +354,7 @@ def _newer(before: SourceColumn, column: SourceColumn) -> SourceColumn:
             f"column {column.name} changed from {before.source_type} ({before.iceberg}) "
             f"to {column.source_type} ({column.iceberg}), which Iceberg cannot promote"
         )
-    fewer, more = sorted((before, column), key=lambda known: (len(known.labels), bits_of(known)))
+    fewer, more = sorted((before, column), key=lambda known: (len(known.labels), known.bits))
     if more.labels[: len(fewer.labels)] != fewer.labels:
         raise _unknown(
             f"column {column.name} changed from {before.source_type} to {column.source_type}: "

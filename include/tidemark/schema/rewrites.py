@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from tidemark.model.columns import SourceColumn, ValueEncoding
+from tidemark.model.columns import SourceColumn
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _CASTS: dict[str, frozenset[str]] = {
@@ -18,7 +18,6 @@ _CASTS: dict[str, frozenset[str]] = {
     "date": frozenset({"string", "timestamp_ntz"}),
 }
 _WHOLE = ("int", "bigint")
-_BITS = (ValueEncoding.BITS, ValueEncoding.BITS_NUMBER)
 
 
 def is_rewritten(was: SourceColumn, now: SourceColumn) -> bool:
@@ -28,17 +27,7 @@ def is_rewritten(was: SourceColumn, now: SourceColumn) -> bool:
     """
     if is_rewrite(was.iceberg, now.iceberg):
         return True
-    return was.iceberg == now.iceberg and 0 < bytes_of(was) < bytes_of(now)
-
-
-def bits_of(column: SourceColumn) -> int:
-    """How many bits a BIT has; none of another type."""
-    return column.digits if column.encoding in _BITS else 0
-
-
-def bytes_of(column: SourceColumn) -> int:
-    """How many bytes a value of a BIT has in the target."""
-    return (bits_of(column) + 7) // 8
+    return was.iceberg == now.iceberg and 0 < was.bit_bytes < now.bit_bytes
 
 
 def is_rewrite(was: str, now: str) -> bool:

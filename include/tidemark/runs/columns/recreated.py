@@ -12,7 +12,6 @@ from tidemark.runs.columns.changes import declared_column
 from tidemark.runs.ddl.column_changes import StatementChange
 from tidemark.runs.ddl.effects import Created
 from tidemark.schema.changes import is_widening
-from tidemark.schema.rewrites import bits_of
 from tidemark.spec import SourceSpec, TableSpec
 
 
@@ -74,4 +73,4 @@ def _is_same(old: SourceColumn, new: SourceColumn) -> bool:
     if old.source_type == new.source_type:
         return True
     stays = old.iceberg == new.iceberg or is_widening(old.iceberg, new.iceberg)
-    return stays and not (old.labels or new.labels) and bits_of(old) == bits_of(new)
+    return stays and not (old.labels or new.labels) and old.bits == new.bits
