@@ -40,6 +40,13 @@ class ColumnRules:
         lists = (self.included, self.excluded, renamed, self.hashed, self.redacted)
         return tuple(dict.fromkeys(name for names in lists for name in names))
 
+    @property
+    def hiding(self) -> tuple[frozenset[ColumnName], ...]:
+        """What makes columns unreadable; equal where two tables show and hash the same ones."""
+        return tuple(
+            frozenset(names) for names in (self.included, self.excluded, self.hashed, self.redacted)
+        )
+
     def target_name(self, name: ColumnName) -> ColumnName | None:
         """What the source's column ``name`` is called in the target; None when it is left out."""
         if name in self.excluded or (self.included and name not in self.included):

@@ -340,6 +340,16 @@ class PipelineSpec(SpecModel):
             yield BrokenRule(at, "'masked'", "raw: Avro records are kept as they came")
         if self.source.is_compacted:
             yield BrokenRule(at, "'masked'", "raw: of a compacted topic keys alone tell deletes")
+        hidden = {table.source: table.target_columns.rules.hiding for table in self.tables}
+        for index, table in enumerate(self.tables):
+            own = hidden[table.source]
+            if table.was is not None and hidden.get(table.was, own) != own:
+                yield BrokenRule(
+                    ("tables", index, "was"),
+                    repr(str(table.was)),
+                    "rules in target-columns that hide the same columns in both: of tables that "
+                    "exchange names a record is masked before anybody knows which one it is of",
+                )
 
     def _shared_names(self) -> Iterator[BrokenRule]:
         """A former name tells one table; only one that has another former name may bear it now."""

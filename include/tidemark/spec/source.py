@@ -146,9 +146,12 @@ class SourceSpec(SpecModel):
 
         the PostgreSQL connector sends no statements, and so of no shadow what it is for.
         """
-        if self.format is SourceFormat.DEBEZIUM_POSTGRES:
-            return None
-        return shadowed_by(self.shadow_tables, table)
+        return shadowed_by(self.shadow_names, table)
+
+    @property
+    def shadow_names(self) -> tuple[ShadowPattern, ...]:
+        """The patterns of the names of shadows; none where no table is taken for one."""
+        return () if self.format is SourceFormat.DEBEZIUM_POSTGRES else self.shadow_tables
 
     def broken_rules(self) -> Iterator[BrokenRule]:
         """What one format has and the other has not."""

@@ -38,8 +38,9 @@ def pipeline(source: dict[str, Any] | None = None, **table: Any) -> PipelineSpec
     )
 
 
-def masks(**table: Any) -> LandingMasks:
-    return LandingMasks(masks_by_table(pipeline(**table), ()))
+def masks(source: dict[str, Any] | None = None, **table: Any) -> LandingMasks:
+    spec = pipeline(source, **table)
+    return LandingMasks(masks_by_table(spec, ()), spec.source.shadow_names)
 
 
 def test_rows_of_the_table_alone() -> None:
@@ -82,6 +83,38 @@ def test_former_names_of_a_table() -> None:
     renames = [Rename(first, second), Rename(second, people), Rename(others, people)]
     by_table = masks_by_table(pipeline(), renames)
     assert set(by_table) == {(name.schema, name.table) for name in (first, second, people)}
+
+
+@pytest.mark.parametrize("name", ["_people_gho", "_people_new", "__people_new", "_people_old"])
+def test_shadows_hold_the_rows_of_their_table(name: str) -> None:
+    """SCHEMA-32."""
+    _, value = masks().masked("row", ("shop", name), KEY, ROW)
+    assert value is not None
+    assert b"jane" not in value
+    assert masks().masked("row", ("other", name), KEY, ROW) == (KEY, ROW)
+
+
+def test_shadows_by_patterns_of_the_file() -> None:
+    """SCHEMA-32: and by no others; PostgreSQL has none."""
+    own = masks({"shadow-tables": ["*_copy"]})
+    _, value = own.masked("row", ("shop", "people_copy"), KEY, ROW)
+    assert value is not None
+    assert b"jane" not in value
+    for other in (own, masks({"format": "debezium-postgres"})):
+        assert other.masked("row", ("shop", "_people_gho"), KEY, ROW) == (KEY, ROW)
+
+
+def test_tables_that_exchange_names_hide_the_same_columns() -> None:
+    """SCHEMA-34."""
+    people, others = (
+        {"source": f"shop.{new}", "was": f"shop.{old}", "target": old, "expectations": "none"}
+        for new, old in (("people", "others"), ("others", "people"))
+    )
+    document = pipeline().model_dump(mode="json", by_alias=True, exclude_unset=True)
+    hides = {"target-columns": {"hash": ["email"]}}
+    PipelineSpec.model_validate({**document, "tables": [people | hides, others | hides]})
+    with pytest.raises(ValidationError, match="hide the same columns"):
+        PipelineSpec.model_validate({**document, "tables": [people | hides, others]})
 
 
 def test_a_batch_keeps_all_other_columns() -> None:

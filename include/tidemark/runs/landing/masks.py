@@ -26,9 +26,14 @@ SourceTable = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class LandingMasks:
-    """The masks of tables, under all names that records have for them."""
+    """The masks of tables, under all names that records have for them.
+
+    shadows: patterns of the names of tables that online schema changes copy their rows to
+    (SCHEMA-32).
+    """
 
     by_table: Mapping[SourceTable, PayloadMask]
+    shadows: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, run: Run) -> LandingMasks | None:
@@ -46,7 +51,8 @@ class LandingMasks:
                 state=NOT_LANDED,
                 next_step="run the pipeline with a local master, or set changelog.payload: raw",
             )
-        return cls(masks_by_table(pipeline, run.progress.known_renames(pipeline.renames)))
+        renames = run.progress.known_renames(pipeline.renames)
+        return cls(masks_by_table(pipeline, renames), pipeline.source.shadow_names)
 
     def masked(
         self, kind: str, table: SourceTable, key: bytes | None, value: bytes | None
@@ -58,7 +64,7 @@ class LandingMasks:
         """
         if kind == Kind.UNREADABLE.value:
             return digest(key), digest(value)
-        mask = self.by_table.get(table) if kind in _WITH_ROWS else None
+        mask = self._mask_of(table) if kind in _WITH_ROWS else None
         if mask is None or value is None:
             return key, value
         if kind == Kind.ROW.value and (why := mask.why_refused(key, value)):
@@ -73,6 +79,25 @@ class LandingMasks:
             return key, mask.masked(value)
         except UnmaskableError:
             return key, digest(value)
+
+    def _mask_of(self, table: SourceTable) -> PayloadMask | None:
+        """That of the table, or of the one whose shadow it is by its name.
+
+        Where a shadow's name is taken, tools write more underscores in front of it.
+        """
+        schema, name = table
+        mask = self.by_table.get(table)
+        if mask is not None or name is None:
+            return mask
+        for pattern in self.shadows:
+            before, _, after = pattern.partition("*")
+            if name.startswith(before) and name.endswith(after):
+                shadowed = name.removeprefix(before).removesuffix(after)
+                mask = self.by_table.get((schema, shadowed))
+                mask = mask or self.by_table.get((schema, shadowed.lstrip("_")))
+                if mask is not None:
+                    return mask
+        return None
 
     def masked_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows with the columns of the changelog, as they are kept."""
