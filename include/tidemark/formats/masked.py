@@ -23,6 +23,10 @@ _PREFIX = "tidemark:sha256:"
 _HIDDEN = "tidemark:masked"
 _ROWS = frozenset(("INSERT", "UPDATE", "DELETE"))
 """What Canal calls changes of rows."""
+_OF_ROWS = frozenset(("INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "WITH"))
+"""With what a statement begins that may have values of rows."""
+_FIRST_WORD = re.compile(r"(?:\s|/\*!\d*|/\*.*?\*/|--\s[^\n]*\n|#[^\n]*\n|\()*(\w+)", re.DOTALL)
+_NO_TEXT = '""'
 _DIGITS = re.compile(r"-?[1-9][0-9]{0,17}|0")
 
 
@@ -130,18 +134,26 @@ class PayloadMask:
         for name, begin, end in fields(text, start):
             if name == "payload" and text[begin] == "{":
                 for inner, at, until in fields(text, begin):
-                    if inner in ("before", "after"):
-                        yield from self._image(text, at, until)
-            elif name in ("before", "after"):
-                yield from self._image(text, begin, end)
+                    yield from self._debezium_edits(text, inner, at, until)
+            else:
+                yield from self._debezium_edits(text, name, begin, end)
+
+    def _debezium_edits(self, text: str, name: str, begin: int, end: int) -> Iterator[Edit]:
+        if name in ("before", "after"):
+            yield from self._image(text, begin, end)
+        elif name == "source" and text[begin] == "{":
+            for inner, at, until in fields(text, begin):
+                if inner == "query" and text[at:until] != "null":
+                    yield at, until, _NO_TEXT  # What include.query adds has the values of rows.
 
     def _canal_edits(self, text: str, named: Sequence[tuple[str, int, int]]) -> Iterator[Edit]:
         types = {json.loads(text[begin:end]) for name, begin, end in named if name == "type"}
+        is_ddl = any(name == "isDdl" and text[begin:end] == "true" for name, begin, end in named)
         for name, begin, end in named:
             if name in ("data", "old"):
                 yield from self._images(text, begin, end)
-            elif name == "sql" and types & _ROWS and text[begin:end] != "null":
-                yield begin, end, '""'  # The statement that changed rows has their values.
+            elif name == "sql" and types & _ROWS and not is_ddl and text[begin:end] != "null":
+                yield begin, end, _NO_TEXT  # The statement that changed rows has their values.
 
     def _images(self, text: str, begin: int, end: int) -> Iterator[Edit]:
         if text[begin] != "[":
@@ -163,6 +175,23 @@ class PayloadMask:
             is_excluded = self.rules.target_name(column) is None
             shows_hash = is_hashed and not is_excluded
             yield at, until, _hashed(text[at:until]) if shows_hash else json.dumps(_HIDDEN)
+
+
+def without_values(value: bytes) -> bytes:
+    """Canal's record of a statement, of which the first word is left where it changes rows.
+
+    That word alone tells that nobody can follow it.
+    """
+    text = value.decode()
+    return spliced(text, _statement_edits(text)).encode()
+
+
+def _statement_edits(text: str) -> Iterator[Edit]:
+    for name, begin, end in fields(text, whole(text)):
+        if name == "sql" and text[begin] == '"':
+            first = _FIRST_WORD.match(json.loads(text[begin:end], strict=False))
+            if first is not None and first[1].upper() in _OF_ROWS:
+                yield begin, end, json.dumps(first[1])
 
 
 def _hashed(token: str) -> str:

@@ -15,10 +15,13 @@ from tidemark.formats.masked import (
     UnmaskableError,
     digest,
     hash_of,
+    without_values,
 )
 from tidemark.formats.special import PLACEHOLDER
 from tidemark.model.column_rules import ColumnRules
 from tidemark.model.names import ColumnName
+from tidemark.schema.ddl import parse_ddl
+from tidemark.schema.ddl_operations import Unsupported
 
 EMAIL, REMARK, PASSWORD = (ColumnName(name) for name in ("email", "remark", "password"))
 RULES = ColumnRules(excluded=(PASSWORD,), hashed=(EMAIL,), redacted=(REMARK,))
@@ -46,6 +49,50 @@ def test_both_images_of_debezium(is_wrapped: bool) -> None:
 
 def test_an_image_that_is_not_there() -> None:
     assert masked(DEBEZIUM, {"before": None, "after": None}) == {"before": None, "after": None}
+
+
+@pytest.mark.parametrize("is_wrapped", [False, True])
+def test_the_statement_that_a_connector_adds(is_wrapped: bool) -> None:
+    """Debezium's include.query."""
+    source = {"table": "people", "query": "INSERT INTO people VALUES ('jane')"}
+    record: dict[str, Any] = {"after": {"id": 1}, "source": source}
+    want: dict[str, Any] = {"after": {"id": 1}, "source": source | {"query": ""}}
+    if is_wrapped:
+        record, want = ({"schema": {}, "payload": part} for part in (record, want))
+    assert masked(DEBEZIUM, record) == want
+    record["source"] = {"query": None}
+    assert masked(DEBEZIUM, record)["source"] == {"query": None}
+
+
+@pytest.mark.parametrize(
+    ("sql", "left"),
+    [
+        ("INSERT INTO people VALUES ('jane')", "INSERT"),
+        ("/* by jane */ update people SET email = 'jane'", "update"),
+        ("-- jane\n/*!50001 DELETE FROM people WHERE email = 'jane' */", "DELETE"),
+        ("REPLACE INTO people SELECT 'jane'", "REPLACE"),
+        ("WITH j AS (SELECT 'jane') DELETE FROM people", "WITH"),
+    ],
+)
+@pytest.mark.parametrize("name", ["INSERT", "QUERY"])
+def test_the_first_word_of_a_change_that_came_as_a_statement_stays(
+    sql: str, left: str, name: str
+) -> None:
+    """MSG-40: it stops its table, as the whole text would."""
+    record = {"type": name, "isDdl": True, "data": None, "sql": sql, "table": "people"}
+    kept = CANAL.masked(without_values(json.dumps(record).encode()))
+    assert json.loads(kept) == record | {"sql": left}
+    (operation,) = parse_ddl(left, "shop")
+    (whole,) = parse_ddl(sql, "shop")
+    assert isinstance(operation, Unsupported)
+    assert isinstance(whole, Unsupported)
+    assert operation.table is whole.table is None
+
+
+def test_statements_that_change_no_rows_stay() -> None:
+    for sql in ("ALTER TABLE people ADD email text DEFAULT 'a'", "", "CREATE TABLE t (id int)"):
+        value = json.dumps({"type": "QUERY", "isDdl": True, "sql": sql}).encode()
+        assert without_values(value) == value
 
 
 def test_all_rows_of_canal_and_the_statement_that_changed_them() -> None:

@@ -39,8 +39,7 @@ def pipeline(source: dict[str, Any] | None = None, **table: Any) -> PipelineSpec
 
 
 def masks(source: dict[str, Any] | None = None, **table: Any) -> LandingMasks:
-    spec = pipeline(source, **table)
-    return LandingMasks(masks_by_table(spec, ()), spec.source.shadow_names)
+    return LandingMasks.of_tables(pipeline(source, **table), ())
 
 
 def test_rows_of_the_table_alone() -> None:
@@ -83,6 +82,13 @@ def test_former_names_of_a_table() -> None:
     renames = [Rename(first, second), Rename(second, people), Rename(others, people)]
     by_table = masks_by_table(pipeline(), renames)
     assert set(by_table) == {(name.schema, name.table) for name in (first, second, people)}
+
+
+def test_changes_that_came_as_statements_whatever_table_they_name() -> None:
+    """MSG-40."""
+    text = b'{"type":"QUERY","isDdl":true,"data":null,"sql":"UPDATE people SET email=\'jane\'"}'
+    _, value = masks({"format": "canal-json"}).masked("ddl", ("shop", ""), None, text)
+    assert value == b'{"type":"QUERY","isDdl":true,"data":null,"sql":"UPDATE"}'
 
 
 @pytest.mark.parametrize("name", ["_people_gho", "_people_new", "__people_new", "_people_old"])

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from tidemark.errors import PreflightError
-from tidemark.formats.masked import PayloadMask, UnmaskableError, digest
+from tidemark.formats.masked import PayloadMask, UnmaskableError, digest, without_values
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.renames import Rename
@@ -29,11 +29,12 @@ class LandingMasks:
     """The masks of tables, under all names that records have for them.
 
     shadows: patterns of the names of tables that online schema changes copy their rows to
-    (SCHEMA-32).
+    (SCHEMA-32). is_canal: records are Canal-JSON, whose statements may be changes of rows.
     """
 
     by_table: Mapping[SourceTable, PayloadMask]
     shadows: tuple[str, ...] = ()
+    is_canal: bool = False
 
     @classmethod
     def of(cls, run: Run) -> LandingMasks | None:
@@ -51,8 +52,14 @@ class LandingMasks:
                 state=NOT_LANDED,
                 next_step="run the pipeline with a local master, or set changelog.payload: raw",
             )
-        renames = run.progress.known_renames(pipeline.renames)
-        return cls(masks_by_table(pipeline, renames), pipeline.source.shadow_names)
+        return cls.of_tables(pipeline, run.progress.known_renames(pipeline.renames))
+
+    @classmethod
+    def of_tables(cls, pipeline: PipelineSpec, renames: Iterable[Rename]) -> LandingMasks:
+        """Those of the tables of a pipeline, which were renamed so."""
+        source = pipeline.source
+        by_table = masks_by_table(pipeline, renames)
+        return cls(by_table, source.shadow_names, source.format.is_canal)
 
     def masked(
         self, kind: str, table: SourceTable, key: bytes | None, value: bytes | None
@@ -64,6 +71,8 @@ class LandingMasks:
         """
         if kind == Kind.UNREADABLE.value:
             return digest(key), digest(value)
+        if kind == Kind.DDL.value and self.is_canal and value is not None:
+            value = without_values(value)
         mask = self._mask_of(table) if kind in _WITH_ROWS else None
         if mask is None or value is None:
             return key, value
