@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tidemark.formats.json_spans import Edit, elements, fields, spliced, whole
 from tidemark.formats.special import PLACEHOLDER
 from tidemark.model.column_rules import ColumnRules, Mask
+from tidemark.model.columns import TableSchema
 from tidemark.model.names import ColumnName
 
 _PREFIX = "tidemark:sha256:"
@@ -26,6 +27,8 @@ _ROWS = frozenset(("INSERT", "UPDATE", "DELETE"))
 _OF_ROWS = frozenset(("INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "WITH"))
 """With what a statement begins that may have values of rows."""
 _FIRST_WORD = re.compile(r"(?:\s|/\*!\d*|/\*.*?\*/|--\s[^\n]*\n|#[^\n]*\n|\()*(\w+)", re.DOTALL)
+_MOST_NAMES = 10_000
+"""Of columns that are remembered."""
 _NO_TEXT = '""'
 _DIGITS = re.compile(r"-?[1-9][0-9]{0,17}|0")
 
@@ -69,18 +72,46 @@ def digest(payload: bytes | None) -> bytes | None:
 class PayloadMask:
     """What is masked in the JSON of the records of one table.
 
-    is_canal: they are Canal-JSON. is_keyed: the file declares a key.
+    Rules mean columns whatever the case of their names: no target has two that differ in it alone.
+    is_canal: records are Canal-JSON. is_keyed: the file declares a key. table: as the file
+    calls it. known: columns of the
+    source that the target was made of. former: pairs of what such a column was called, and is now.
+    Names of both are in lower case.
     """
 
     rules: ColumnRules
     is_canal: bool
     is_keyed: bool = False
+    known: frozenset[str] = frozenset()
+    former: tuple[tuple[str, str], ...] = ()
+    table: str = ""
+    _called: dict[str, ColumnName] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @classmethod
-    def of(cls, rules: ColumnRules, *, is_canal: bool, is_keyed: bool) -> PayloadMask | None:
-        """None where the target shows every column."""
-        hides = rules.included or rules.excluded or rules.hashed or rules.redacted
-        return cls(rules, is_canal, is_keyed) if hides else None
+    def of(
+        cls,
+        rules: ColumnRules,
+        *,
+        is_canal: bool,
+        is_keyed: bool,
+        published: TableSchema | None = None,
+        table: str = "",
+    ) -> PayloadMask | None:
+        """None where the target shows every column; published: what the target was made of."""
+        if not any(rules.hiding):
+            return None
+        if published is None:
+            return cls(rules, is_canal, is_keyed, table=table)
+        known = frozenset(name.lower() for name in published.names)
+        former: dict[str, str] = {}
+        for column_rename in reversed(published.column_renames):
+            for old, new in column_rename.renamed:
+                now = former.get(new.lower(), new.lower())
+                if old.lower() not in known:
+                    former[old.lower()] = now
+        return cls(rules, is_canal, is_keyed, known, tuple(former.items()), table)
 
     def masked(self, value: bytes) -> bytes:
         """``value`` without what is not to be kept; `UnmaskableError` where it is no record."""
@@ -116,12 +147,57 @@ class PayloadMask:
             names = list(_names(text, whole(text)))
         except (ValueError, IndexError, RecursionError):
             return ()
-        return tuple(
-            dict.fromkeys(name for name in map(ColumnName, names) if not self._shows(name))
-        )
+        return tuple(dict.fromkeys(ColumnName(name) for name in names if not self._shows(name)))
 
-    def _shows(self, name: ColumnName) -> bool:
-        return self.rules.keeps_readable(name)
+    def _shows(self, name: str) -> bool:
+        return self.rules.keeps_readable(self._in_rules(name))
+
+    def _in_rules(self, name: str) -> ColumnName:
+        """What rules call the column that a record calls ``name``."""
+        column = self._called.get(name)
+        if column is None:
+            lower = dict(self.former).get(name.lower(), name.lower())
+            named = {rule.lower(): rule for rule in self.rules.columns}
+            column = named.get(lower, ColumnName(name))
+            if len(self._called) < _MOST_NAMES:
+                self._called[name] = column
+        return column
+
+    def unresolved(self, seen: Collection[str]) -> tuple[ColumnName, ...]:
+        """Columns that rules hide, of which neither the target was made nor one is in ``seen``.
+
+        seen: what rules call the columns of rows.
+        """
+        hiding = {*self.rules.excluded, *self.rules.hashed, *self.rules.redacted} - set(seen)
+        return tuple(sorted(name for name in hiding if name.lower() not in self.known))
+
+    def absent(self, seen: Collection[str]) -> tuple[ColumnName, ...]:
+        """As `unresolved`; none where each column of the rows is known: no rule means it."""
+        known = (name.lower() in self.known or not self._shows(name) for name in seen)
+        return () if all(known) else self.unresolved(seen)
+
+    def columns_of(self, value: bytes) -> frozenset[ColumnName]:
+        """What rules call the columns of a record's new rows; none where it does not tell."""
+        try:
+            text = value.decode()
+            return frozenset(map(self._in_rules, self._columns_in(text, whole(text))))
+        except (ValueError, IndexError, RecursionError):
+            return frozenset()
+
+    def _columns_in(self, text: str, start: int) -> Iterator[str]:
+        if text[start] != "{":
+            return
+        named = list(fields(text, start))
+        if self.is_canal:
+            if not any(name == "type" and text[at:end] == '"DELETE"' for name, at, end in named):
+                for name, at, _ in named:
+                    yield from _canal_columns(text, name, at)
+            return
+        for name, at, _ in named:
+            if name == "payload":
+                yield from self._columns_in(text, at)
+            elif name == "after" and text[at] == "{":
+                yield from (column for column, _, _ in fields(text, at))
 
     def _edits(self, text: str) -> Iterator[Edit]:
         """What of the text is to be replaced, in its order."""
@@ -168,13 +244,23 @@ class PayloadMask:
         if text[begin] != "{":
             raise UnmaskableError("a row is no object")
         for name, at, until in fields(text, begin):
-            column = ColumnName(name)
-            if self._shows(column) or text[at:until] == "null":
+            column = self._in_rules(name)
+            if self.rules.keeps_readable(column) or text[at:until] == "null":
                 continue
             is_hashed = self.rules.mask(column) is Mask.HASH
             is_excluded = self.rules.target_name(column) is None
             shows_hash = is_hashed and not is_excluded
             yield at, until, _hashed(text[at:until]) if shows_hash else json.dumps(_HIDDEN)
+
+
+def _canal_columns(text: str, name: str, begin: int) -> Iterator[str]:
+    """The columns that a field of Canal's record names, whose rows may lack some."""
+    if name == "data" and text[begin] == "[":
+        for at, _ in elements(text, begin):
+            if text[at] == "{":
+                yield from (column for column, _, _ in fields(text, at))
+    elif name == "mysqlType" and text[begin] == "{":
+        yield from (column for column, _, _ in fields(text, begin))
 
 
 def without_values(value: bytes) -> bytes:

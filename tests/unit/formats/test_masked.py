@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -18,8 +19,11 @@ from tidemark.formats.masked import (
     without_values,
 )
 from tidemark.formats.special import PLACEHOLDER
+from tidemark.model.column_rename import ColumnRename
 from tidemark.model.column_rules import ColumnRules
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName
+from tidemark.model.position import Position
 from tidemark.schema.ddl import parse_ddl
 from tidemark.schema.ddl_operations import Unsupported
 
@@ -151,6 +155,59 @@ def test_what_was_not_sent_stays_to_be_seen() -> None:
     """UNAV-1."""
     record = {"after": {"email": PLACEHOLDER}}
     assert masked(DEBEZIUM, record) == record
+
+
+def test_rules_mean_columns_in_any_case() -> None:
+    record = {"after": {"id": 1, "Email": JANE, "REMARK": "shy", "Password": "pw"}}
+    assert masked(DEBEZIUM, record)["after"] == {
+        "id": 1,
+        "Email": SHOWN["email"],
+        "REMARK": MASKED,
+        "Password": MASKED,
+    }
+    mask = PayloadMask(ColumnRules(included=(ColumnName("ID"),)), is_canal=False)
+    assert masked(mask, {"after": {"id": 1, "any": 2}}) == {"after": {"id": 1, "any": MASKED}}
+
+
+def test_what_rules_hide_and_no_row_has() -> None:
+    """The values of such a column may stand under another name."""
+    value = json.dumps({"payload": {"after": {"id": 1, "e-mail": JANE, "Password": "pw"}}})
+    seen = DEBEZIUM.columns_of(value.encode())
+    assert seen == {"id", "e-mail", "password"}
+    assert DEBEZIUM.absent(seen) == ("email", "remark")
+    assert DEBEZIUM.absent(()) == ()
+    assert DEBEZIUM.absent(seen | {"email", "remark"}) == ()
+    published = replace(DEBEZIUM, known=frozenset({"id", "email", "remark"}))
+    assert published.unresolved({"id"}) == ("password",)
+    assert published.absent({"id", "email"}) == ()
+    assert published.absent({"id", "pass"}) == ("password",)
+    assert published.absent({"id", "password"}) == ()
+
+
+def test_the_columns_of_canal() -> None:
+    """UNAV-4: a row may lack some, of which its types tell."""
+    record = {"type": "INSERT", "data": [{"id": "1"}], "mysqlType": {"EMAIL": "text"}}
+    assert CANAL.columns_of(json.dumps(record).encode()) == {"id", "email"}
+    for value in (json.dumps({**record, "type": "DELETE"}), "no json", '{"data":null}', "[]"):
+        assert CANAL.columns_of(value.encode()) == frozenset()
+
+
+def test_former_names_of_columns() -> None:
+    """SCHEMA-30: records of before a rename may come again."""
+    columns = tuple(
+        SourceColumn(ColumnName(name), "string", ValueEncoding.TEXT, "text")
+        for name in ("id", "email", "remark", "password", "first")
+    )
+    names = [ColumnName(name) for name in ("first", "second", "email")]
+    renames = tuple(
+        ColumnRename(Position(str(at)), ((old, new),))
+        for at, (old, new) in enumerate(pairwise(names))
+    )
+    schema = TableSchema(columns, column_renames=renames)
+    mask = PayloadMask.of(RULES, is_canal=False, is_keyed=False, published=schema)
+    assert mask is not None
+    shown = masked(mask, {"after": {"second": JANE, "first": "another one now"}})
+    assert shown == {"after": {"second": SHOWN["email"], "first": "another one now"}}
 
 
 def test_columns_that_are_not_included_go() -> None:

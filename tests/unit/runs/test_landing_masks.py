@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pyarrow as pa
@@ -65,8 +66,17 @@ def test_what_cannot_be_read_leaves_hashes() -> None:
     [(None, "have no key"), (b'{"email":"jane"}', "have email in their keys")],
 )
 def test_records_whose_key_would_go_are_refused(key: bytes | None, why: str) -> None:
-    with pytest.raises(PreflightError, match=f"records of shop.people {why}"):
-        masks().masked("row", PEOPLE, key, ROW)
+    """And leave nothing in a file that is thrown away with the landing."""
+    read = masks()
+    kept = read.masked("row", PEOPLE, key, ROW)
+    assert all(part is None or b"sha256:payload:" in part for part in kept)
+    task = pickle.loads(pickle.dumps(read))  # noqa: S301  as Spark does
+    whole = masks()
+    whole.findings.add(task.findings)
+    for found in (read, whole):
+        refusal = found.refusal()
+        assert isinstance(refusal, PreflightError)
+        assert f"records of shop.people {why}" in str(refusal)
 
 
 def test_a_declared_key_is_in_the_row() -> None:
@@ -80,8 +90,21 @@ def test_former_names_of_a_table() -> None:
     names = [TableName("shop", name) for name in ("first", "second", "people", "others")]
     first, second, people, others = names
     renames = [Rename(first, second), Rename(second, people), Rename(others, people)]
-    by_table = masks_by_table(pipeline(), renames)
+    by_table = masks_by_table(pipeline(), renames, {})
     assert set(by_table) == {(name.schema, name.table) for name in (first, second, people)}
+
+
+def test_a_rule_for_a_column_that_is_not_there_is_refused() -> None:
+    read = masks(**{"target-columns": {"hash": ["mail"]}})
+    read.masked("row", PEOPLE, KEY, ROW)
+    assert "records of shop.people have no column mail, for" in str(read.refusal())
+    read.masked("row", PEOPLE, KEY, b'{"after":{"id":1,"mail":"jane"}}')
+    assert read.refusal() is None
+    read = masks(**{"target-columns": {"hash": ["Email"]}})
+    _, value = read.masked("row", PEOPLE, KEY, ROW)
+    assert value is not None
+    assert b"jane" not in value
+    assert read.refusal() is None
 
 
 def test_changes_that_came_as_statements_whatever_table_they_name() -> None:

@@ -154,6 +154,10 @@ def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
         )
         written = masks.masked_rows(events) if masks is not None else events
         ref_update = write_landing(catalog, branch, written, unread.after)
+    refusal = masks.refusal() if masks is not None else None
+    if refusal is not None:
+        drop_landing(catalog, ref_update)
+        raise refusal
     return _Staged(ref_update, reading, counted.get)
 
 

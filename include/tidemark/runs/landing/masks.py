@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
+from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import DataFrame
 
 from tidemark.errors import PreflightError
-from tidemark.formats.masked import PayloadMask, UnmaskableError, digest, without_values
+from tidemark.formats.masked import (
+    PayloadMask,
+    UnmaskableError,
+    digest,
+    without_values,
+)
+from tidemark.lake.catalog import TableId
+from tidemark.lake.evolve import SOURCE_SCHEMA
+from tidemark.lake.removal import find_table
+from tidemark.model.columns import TableSchema
 from tidemark.model.event import Kind
-from tidemark.model.names import TableName
+from tidemark.model.names import ColumnName, TableName
 from tidemark.model.renames import Rename
 from tidemark.runs.jvm import is_local
 from tidemark.runs.run import Run
-from tidemark.spec import PipelineSpec
+from tidemark.spec import PipelineSpec, TableSpec
 
 NOT_LANDED = "what is landed stays as it was; the records wait on their topics"
 _WITH_ROWS = (Kind.ROW.value, Kind.DDL.value, Kind.TRUNCATE.value)
@@ -24,17 +35,46 @@ SourceTable = tuple[str | None, str | None]
 """Schema and name of a table, as records have them."""
 
 
+@dataclass(slots=True)
+class Findings:
+    """What masked records tell of their tables: tasks hand it back, and the driver judges it.
+
+    refused: why rows of a table could not be told apart. seen: a table, as the file calls it -> the
+    columns that its rows have, until all are there that rules hide.
+    """
+
+    refused: dict[SourceTable, str] = field(default_factory=dict)
+    seen: dict[str, set[ColumnName]] = field(default_factory=dict)
+
+    def add(self, other: Findings) -> Findings:
+        """This one, with what the ``other`` has as well."""
+        self.refused |= other.refused
+        for table, columns in other.seen.items():
+            self.seen.setdefault(table, set()).update(columns)
+        return self
+
+
+class _InSpark(AccumulatorParam[Findings]):
+    def zero(self, value: Findings) -> Findings:  # noqa: ARG002  PySpark's interface
+        return Findings()
+
+    def addInPlace(self, value1: Findings, value2: Findings) -> Findings:  # noqa: N802  PySpark's
+        return value1.add(value2)
+
+
 @dataclass(frozen=True, slots=True)
 class LandingMasks:
     """The masks of tables, under all names that records have for them.
 
     shadows: patterns of the names of tables that online schema changes copy their rows to
     (SCHEMA-32). is_canal: records are Canal-JSON, whose statements may be changes of rows.
+    findings: of the records that were masked so far.
     """
 
     by_table: Mapping[SourceTable, PayloadMask]
     shadows: tuple[str, ...] = ()
     is_canal: bool = False
+    findings: Findings = field(default_factory=Findings, init=False)
 
     @classmethod
     def of(cls, run: Run) -> LandingMasks | None:
@@ -52,13 +92,25 @@ class LandingMasks:
                 state=NOT_LANDED,
                 next_step="run the pipeline with a local master, or set changelog.payload: raw",
             )
-        return cls.of_tables(pipeline, run.progress.known_renames(pipeline.renames))
+        published = {
+            spec.source: schema
+            for spec in pipeline.tables
+            if any(spec.target_columns.rules.hiding)
+            and (schema := _published(run, spec)) is not None
+        }
+        renames = run.progress.known_renames(pipeline.renames)
+        return cls.of_tables(pipeline, renames, published)
 
     @classmethod
-    def of_tables(cls, pipeline: PipelineSpec, renames: Iterable[Rename]) -> LandingMasks:
-        """Those of the tables of a pipeline, which were renamed so."""
+    def of_tables(
+        cls,
+        pipeline: PipelineSpec,
+        renames: Iterable[Rename],
+        published: Mapping[TableName, TableSchema] | None = None,
+    ) -> LandingMasks:
+        """Those of the tables of a pipeline, which were renamed so; published: their targets'."""
         source = pipeline.source
-        by_table = masks_by_table(pipeline, renames)
+        by_table = masks_by_table(pipeline, renames, published or {})
         return cls(by_table, source.shadow_names, source.format.is_canal)
 
     def masked(
@@ -66,8 +118,8 @@ class LandingMasks:
     ) -> tuple[bytes | None, bytes | None]:
         """Key and value of a record as they are kept.
 
-        Of one that cannot be read nobody knows what is in it. `PreflightError` where the key would
-        have to be masked, or there is none.
+        Of one that cannot be read nobody knows what is in it. `findings` get what refuses the
+        landing.
         """
         if kind == Kind.UNREADABLE.value:
             return digest(key), digest(value)
@@ -76,14 +128,13 @@ class LandingMasks:
         mask = self._mask_of(table) if kind in _WITH_ROWS else None
         if mask is None or value is None:
             return key, value
-        if kind == Kind.ROW.value and (why := mask.why_refused(key, value)):
-            raise PreflightError(
-                f"records of {table[0]}.{table[1]} {why}, and changelog.payload is masked: rows "
-                "could not be told apart",
-                state=NOT_LANDED,
-                next_step="declare key: of the table, or have target-columns show these columns, "
-                "or set changelog.payload: raw",
-            )
+        if kind == Kind.ROW.value:
+            if why := mask.why_refused(key, value):
+                self.findings.refused.setdefault(table, why)
+                return digest(key), digest(value)
+            seen = self.findings.seen.setdefault(mask.table, set())
+            if mask.unresolved(seen):
+                seen |= mask.columns_of(value)
         try:
             return key, mask.masked(value)
         except UnmaskableError:
@@ -124,24 +175,63 @@ class LandingMasks:
 
     def masked_rows(self, rows: DataFrame) -> DataFrame:
         """As `masked_batch`, of a frame."""
+        whole = rows.sparkSession.sparkContext.accumulator(self.findings, _InSpark())
 
         def mask(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return map(self.masked_batch, batches)
+            yield from map(self.masked_batch, batches)
+            whole.add(self.findings)
 
         return rows.mapInArrow(mask, rows.schema)
 
+    def refusal(self) -> PreflightError | None:
+        """Why what was masked cannot be landed; None where it can."""
+        for table, why in sorted(self.findings.refused.items(), key=str):
+            return PreflightError(
+                f"records of {table[0]}.{table[1]} {why}, and changelog.payload is masked: rows "
+                "could not be told apart",
+                state=NOT_LANDED,
+                next_step="declare key: of the table, or have target-columns show these columns, "
+                "or set changelog.payload: raw",
+            )
+        masks = {mask.table: mask for mask in self.by_table.values()}
+        for name, seen in sorted(self.findings.seen.items()):
+            if absent := masks[name].absent(seen):
+                return PreflightError(
+                    f"records of {name} have no column {', '.join(absent)}, for which there is a "
+                    "rule, and changelog.payload is masked: the values that it means may be in "
+                    "another column",
+                    state=NOT_LANDED,
+                    next_step="write in target-columns what the column is called in these records, "
+                    "or take the rule out until the source has the column",
+                )
+        return None
+
 
 def masks_by_table(
-    pipeline: PipelineSpec, renames: Iterable[Rename]
+    pipeline: PipelineSpec,
+    renames: Iterable[Rename],
+    published: Mapping[TableName, TableSchema],
 ) -> Mapping[SourceTable, PayloadMask]:
     """The masks of the tables of a pipeline, also under the names that they had."""
     masks: dict[TableName, PayloadMask] = {}
     for spec in pipeline.tables:
-        rules, is_canal = spec.target_columns.rules, pipeline.source.format.is_canal
-        mask = PayloadMask.of(rules, is_canal=is_canal, is_keyed=bool(spec.key))
+        mask = PayloadMask.of(
+            spec.target_columns.rules,
+            is_canal=pipeline.source.format.is_canal,
+            is_keyed=bool(spec.key),
+            published=published.get(spec.source),
+            table=str(spec.source),
+        )
         if mask is not None:
             masks[spec.source] = mask
     for rename in reversed(tuple(renames)):
         if rename.new in masks and rename.old not in pipeline.declared:
             masks.setdefault(rename.old, masks[rename.new])
     return {(name.schema, name.table): mask for name, mask in masks.items()}
+
+
+def _published(run: Run, spec: TableSpec) -> TableSchema | None:
+    """The columns of the source that the target was made of; None before there is one."""
+    target = find_table(run.world.catalog, TableId(run.pipeline.target_namespace, spec.target))
+    text = None if target is None else target.properties.get(SOURCE_SCHEMA)
+    return None if text is None else TableSchema.from_json(json.loads(text))

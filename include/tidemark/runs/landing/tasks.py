@@ -33,7 +33,7 @@ from tidemark.model.offsets import Ranges, TopicPartition, split_ranges
 from tidemark.model.position import NUMBER_DIGITS
 from tidemark.runs.jvm import is_local
 from tidemark.runs.landing.judge import landing_counts, merged_counts, understood_kinds
-from tidemark.runs.landing.masks import LandingMasks
+from tidemark.runs.landing.masks import Findings, LandingMasks
 from tidemark.runs.landing.unread import Reading, Unread, decoded, roles_of
 from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec, SourceFormat
@@ -83,7 +83,7 @@ class _Job:
 
 @dataclass(slots=True)
 class _Outcome:
-    """What a task hands back; odd: RECORD_COLUMNS. is_too_odd: it gave up."""
+    """What a task hands back; odd: RECORD_COLUMNS. is_too_odd: it gave up. findings: of masks."""
 
     file: DataFile | None = None
     odd: list[Row] = field(default_factory=list)
@@ -92,6 +92,7 @@ class _Outcome:
     snapshot_lsn: int | None = None
     lowest_uncommitted: int | None = None
     is_too_odd: bool = False
+    findings: Findings | None = None
 
 
 def can_land_by_tasks(run: Run, reading: Reading) -> bool:
@@ -134,6 +135,12 @@ def land_by_tasks(
         file = destination.write(map(masks.masked_batch, batches) if masks else batches)
         files += [file] if file is not None else []
         counts.append(odd_counts)
+    if masks is not None:
+        for outcome in outcomes:
+            masks.findings.add(outcome.findings or Findings())
+        if refusal := masks.refusal():
+            destination.discard(files)
+            raise refusal
     ascents = [ascent for outcome in outcomes for ascent in outcome.ascents.items()]
     rise = not odd and rises(ascents, run.progress.log_end)
     return LandingFiles(files, merged_counts(counts), rise)
@@ -172,6 +179,7 @@ def _land(job: _Job, ranges: Ranges) -> _Outcome:
         return _Outcome(is_too_odd=True)
     outcome.snapshot_lsn = job.readers.snapshot_lsn
     outcome.lowest_uncommitted = job.readers.lowest_uncommitted
+    outcome.findings = None if job.masks is None else job.masks.findings
     return outcome
 
 
