@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tidemark.formats.json_spans import Edit, elements, fields, spliced, whole
+from tidemark.formats.record_schema import key_names
 from tidemark.formats.special import PLACEHOLDER
 from tidemark.model.column_rules import ColumnRules, Mask
 from tidemark.model.columns import TableSchema
@@ -123,31 +124,25 @@ class PayloadMask:
 
     def why_refused(self, key: bytes | None, value: bytes) -> str:
         """Why records with the ``key`` cannot be kept masked; empty where they can."""
-        if self.is_canal:
-            return "" if self.is_keyed or self._names_key(value) else "have no key"
-        if key is None:
-            return "" if self.is_keyed else "have no key"
-        hidden = self._hidden_in(key)
-        return f"have {', '.join(hidden)} in their keys" if hidden else ""
+        try:
+            names = self._key_in(value) if self.is_canal else key_names(key)
+        except (ValueError, IndexError, TypeError, RecursionError):
+            return ""  # Nobody will fold it.
+        hidden = tuple(dict.fromkeys(name for name in names if not self._shows(name)))
+        if hidden:
+            return f"have {', '.join(hidden)} in their keys"
+        has_key = bool(names) if self.is_canal else key is not None
+        return "" if has_key or self.is_keyed else "have no key"
 
-    def _names_key(self, value: bytes) -> bool:
+    def _key_in(self, value: bytes) -> list[str]:
+        """The columns that Canal's record names as its key."""
         text = value.decode(errors="replace")
-        try:
-            named = [
-                text[at:end] for name, at, end in fields(text, whole(text)) if name == "pkNames"
-            ]
-        except (ValueError, IndexError, RecursionError):
-            return True  # Nobody will fold it.
-        return bool(named) and all(json.loads(names) for names in named)
-
-    def _hidden_in(self, key: bytes) -> tuple[ColumnName, ...]:
-        """The columns of a record's ``key`` whose values may not be kept."""
-        try:
-            text = key.decode()
-            names = list(_names(text, whole(text)))
-        except (ValueError, IndexError, RecursionError):
-            return ()
-        return tuple(dict.fromkeys(ColumnName(name) for name in names if not self._shows(name)))
+        return [
+            column
+            for name, at, end in fields(text, whole(text))
+            if name == "pkNames"
+            for column in json.loads(text[at:end]) or ()
+        ]
 
     def _shows(self, name: str) -> bool:
         return self.rules.keeps_readable(self._in_rules(name))
@@ -293,13 +288,3 @@ def _hashed(token: str) -> str:
         return json.dumps(hash_of(value))
     except UnicodeEncodeError:  # Half of a character, which is no text.
         return json.dumps(f"{_PREFIX}{Hashed.OTHER}")
-
-
-def _names(text: str, start: int) -> Iterator[str]:
-    """The columns of a key, which Connect may have wrapped."""
-    if text[start] != "{":
-        return
-    for name, begin, _ in fields(text, start):
-        yield name
-        if name == "payload" and text[begin] == "{":
-            yield from (inner for inner, _, _ in fields(text, begin))

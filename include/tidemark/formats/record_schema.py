@@ -62,7 +62,7 @@ def _json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
     return RecordSchema(
         kinds={} if fields else {name: JsonKind.of(value) for name, value in image.items()},
         fields=fields,
-        key=_key_names(key),
+        key=key_names(key),
     )
 
 
@@ -90,7 +90,11 @@ def _fields_of(struct: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return named
 
 
-def _key_names(key: bytes | None) -> tuple[str, ...]:
+def key_names(key: bytes | None) -> tuple[str, ...]:
+    """The columns of a record's key in JSON, which Connect may have wrapped; none of another key.
+
+    Raises what `json` and its decoding raise.
+    """
     if key is None:
         return ()
     content = json.loads(key)

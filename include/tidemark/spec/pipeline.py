@@ -342,6 +342,11 @@ class PipelineSpec(SpecModel):
             yield BrokenRule(at, "'masked'", "raw: of a compacted topic keys alone tell deletes")
         hidden = {table.source: table.target_columns.rules.hiding for table in self.tables}
         for index, table in enumerate(self.tables):
+            for at_key, name in enumerate(table.key):
+                if not table.target_columns.rules.keeps_readable(name):
+                    yield BrokenRule(
+                        ("tables", index, "key", at_key), repr(name), "a column that the target has"
+                    )
             own = hidden[table.source]
             if table.was is not None and hidden.get(table.was, own) != own:
                 yield BrokenRule(

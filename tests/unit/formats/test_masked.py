@@ -235,10 +235,26 @@ def test_keys_that_nobody_can_keep() -> None:
     assert DEBEZIUM.why_refused(b"no json", b"") == ""
     assert DEBEZIUM.why_refused(None, b"") == "have no key"
     assert CANAL.why_refused(None, b'{"pkNames":["id"]}') == ""
+    named = b'{"pkNames":["id","Remark"]}'
+    for mask in (CANAL, replace(CANAL, is_keyed=True)):
+        assert mask.why_refused(None, named) == "have Remark in their keys"
     for value in (b'{"pkNames":null}', b'{"pkNames":[]}', b"{}"):
         assert CANAL.why_refused(None, value) == "have no key"
     for mask in (DEBEZIUM, CANAL):
         assert replace(mask, is_keyed=True).why_refused(None, b"{}") == ""
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        {"id": 1},
+        {"schema": {"type": "struct"}, "payload": {"id": 1}},
+        {"id": 1, "__dbz__physicalTableIdentifier": "shop.people"},
+    ],
+)
+def test_keys_of_columns_that_are_included(key: dict[str, Any]) -> None:
+    mask = PayloadMask(ColumnRules(included=(ColumnName("id"),)), is_canal=False)
+    assert mask.why_refused(json.dumps(key).encode(), b"") == ""
 
 
 def test_a_statement_that_changes_a_table_stays() -> None:

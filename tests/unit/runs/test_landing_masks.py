@@ -85,6 +85,12 @@ def test_a_declared_key_is_in_the_row() -> None:
     assert b"jane" not in value
 
 
+def test_a_declared_key_has_no_masked_column() -> None:
+    with pytest.raises(ValidationError) as refused:
+        pipeline(key=["id", "email"])
+    assert [fault["loc"] for fault in refused.value.errors()] == [("tables", 0, "key", 1)]
+
+
 def test_former_names_of_a_table() -> None:
     """SCHEMA-31."""
     names = [TableName("shop", name) for name in ("first", "second", "people", "others")]
