@@ -31,19 +31,32 @@ _FIRST_WORD = re.compile(r"(?:\s|/\*!\d*|/\*.*?\*/|--\s[^\n]*\n|#[^\n]*\n|\()*(\
 _MOST_NAMES = 10_000
 """Of columns that are remembered."""
 _NO_TEXT = '""'
-_DIGITS = re.compile(r"-?[1-9][0-9]{0,17}|0")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 1_000
+"""Of texts that are taken for integers, zeros in front and all."""
+_LONGS = range(-(2**63), 2**63)
+_BOOLEANS = {"true": 1, "false": 0}
+_TRIMMED = "".join(map(chr, (*range(33), 127)))
+"""What may stand around the digits of an integer, as Spark reads it."""
 
 
 class Hashed(StrEnum):
-    """What a hash was made of: digits of an integer, any other text, or a value of another form."""
+    """What a hash was made of.
+
+    INTEGER: digits of an integer. NUMBER: another text that an integer is read from (TYPE-9), whose
+    own hash stands behind it. TEXT: any other. OTHER: a value of another form.
+    """
 
     INTEGER = "integer"
+    NUMBER = "number"
     TEXT = "text"
     OTHER = "other"
 
 
-HASHES = f"^{_PREFIX}({Hashed.INTEGER}|{Hashed.TEXT}):([0-9a-f]{{64}})$"
-"""Of an integer or a text, as a regular expression: what it was, and the hash of it."""
+_SHA256 = "([0-9a-f]{64})"
+_KNOWN = f"({Hashed.INTEGER}|{Hashed.NUMBER}|{Hashed.TEXT})"
+HASHES = f"^{_PREFIX}{_KNOWN}:{_SHA256}(:{_SHA256})?$"
+"""As a regular expression: what was hashed, the hash of its text, and (4) that of its number."""
 MASKED = f"^({_PREFIX}|{_HIDDEN}$)"
 """What stands in place of any value, as a regular expression."""
 
@@ -58,8 +71,25 @@ def hash_of(text: str) -> str:
     >>> hash_of("7")[:25]
     'tidemark:sha256:integer:7'
     """
-    kind = Hashed.INTEGER if _DIGITS.fullmatch(text) else Hashed.TEXT
-    return f"{_PREFIX}{kind}:{hashlib.sha256(text.encode()).hexdigest()}"
+    number = _number(text)
+    if number is None:
+        return f"{_PREFIX}{Hashed.TEXT}:{_sha256(text)}"
+    if text == str(number):
+        return f"{_PREFIX}{Hashed.INTEGER}:{_sha256(text)}"
+    return f"{_PREFIX}{Hashed.NUMBER}:{_sha256(text)}:{_sha256(str(number))}"
+
+
+def _number(text: str) -> int | None:
+    """The integer that a column of integers has of ``text``; None where it has none."""
+    digits = text.strip(_TRIMMED)
+    if _INTEGER.fullmatch(digits) is None or len(digits) > _MOST_DIGITS:
+        return _BOOLEANS.get(text)
+    number = int(digits)
+    return number if number in _LONGS else None
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def digest(payload: bytes | None) -> bytes | None:
@@ -282,7 +312,7 @@ def _hashed(token: str) -> str:
         value = json.loads(token, strict=False)
         if value == PLACEHOLDER:
             return token
-    elif not _DIGITS.fullmatch(token):
+    elif token not in _BOOLEANS and str(_number(token)) != token:
         return json.dumps(f"{_PREFIX}{Hashed.OTHER}")
     try:
         return json.dumps(hash_of(value))

@@ -138,8 +138,7 @@ def _masked(column: SourceColumn, *, is_masked: bool) -> Column:
             hashed = F.sha2(value.cast("string"), 256)
             if is_masked:
                 raw = F.col(IMAGE)[column.name]
-                made = F.regexp_extract(raw, HASHES, 2)
-                hashed = F.when(raw.rlike(MASKED), made).otherwise(hashed)
+                hashed = F.when(raw.rlike(MASKED), _landed_hash(raw, column)).otherwise(hashed)
             return hashed.alias(column.name)
         case Mask.REDACT:
             return F.lit(None).cast(column.stored).alias(column.name)
@@ -182,8 +181,7 @@ def _wrong_mask(column: SourceColumn, *, has_zero_dates: bool) -> Column:
     raw = F.col(IMAGE)[column.name]
     match column.mask:
         case Mask.HASH:
-            kinds = [kind.value for kind in hashable(column)]
-            fits = F.regexp_extract(raw, HASHES, 1).isin(kinds)
+            fits = _landed_hash(raw, column).isNotNull()
         case Mask.REDACT:
             fits = F.lit(True)
         case None:
@@ -192,20 +190,39 @@ def _wrong_mask(column: SourceColumn, *, has_zero_dates: bool) -> Column:
     return F.when(raw.rlike(MASKED), F.when(~fits, F.lit(column.name))).otherwise(wrong)
 
 
-def hashable(column: SourceColumn) -> frozenset[Hashed]:
-    """What a record's hash has to be of, to be the one of the value in the target.
+def _landed_hash(raw: Column, column: SourceColumn) -> Column:
+    """The target's hash as a masked record tells it; null where it is of another text.
 
-    Nothing where a value has another text in the target than in records (MASK-1).
+    Each record is read as its schema says, as `_value` does it.
     """
-    of_text = frozenset({Hashed.TEXT, Hashed.INTEGER})
+    kind, of_text, of_number = (F.regexp_extract(raw, HASHES, group) for group in (1, 2, 4))
+    integer = F.when(kind == Hashed.INTEGER.value, of_text)
+    integer = integer.when(kind == Hashed.NUMBER.value, of_number)
 
-    def kinds(variant: SourceColumn) -> frozenset[Hashed]:
-        if variant.encoding is ValueEncoding.TEXT and variant.iceberg == "string":
-            return of_text
-        is_integer = variant.encoding is ValueEncoding.INTEGER and variant.iceberg in _INTEGERS
-        return frozenset({Hashed.INTEGER}) if is_integer else frozenset()
+    def read(variant: SourceColumn) -> Column:
+        if _is_text(variant) and _is_text(column):
+            made = F.when(kind != "", of_text)
+        else:
+            made = integer if is_hashable(variant) else F.lit(None).cast("string")
+        if variant.former is None:
+            return made
+        is_former = F.col(POSITION) <= F.lit(variant.changed_at)
+        return F.when(is_former, read(variant.former)).otherwise(made)
 
-    return of_text.intersection(*map(kinds, column.variants))
+    return read_by_schema(column, F.col(SCHEMA_ID), read)
+
+
+def is_hashable(column: SourceColumn) -> bool:
+    """Whether records tell the hash that the target has of a value (MASK-1).
+
+    Others have another text in the target than in records.
+    """
+    is_integer = column.encoding is ValueEncoding.INTEGER and column.iceberg in _INTEGERS
+    return is_integer or _is_text(column)
+
+
+def _is_text(column: SourceColumn) -> bool:
+    return column.encoding is ValueEncoding.TEXT and column.iceberg == "string"
 
 
 def _is_unavailable(column: SourceColumn) -> Column:

@@ -130,11 +130,20 @@ def test_all_else_stays_byte_by_byte() -> None:
         ('"7"', "integer"),
         ("7", "integer"),
         ("-70", "integer"),
-        ('"007"', "text"),
-        ('"-0"', "text"),
-        ("1" * 19, "other"),
+        ('"007"', "number"),
+        ('"-0"', "number"),
+        ('" +7"', "number"),
+        (str(2**63 - 1), "integer"),
+        (str(-(2**63)), "integer"),
+        (str(2**63), "other"),
+        (f'"{2**63}"', "text"),
+        (f'"{"1" * 5000}"', "text"),
+        ("-0", "other"),
         ("1.5", "other"),
-        ("true", "other"),
+        ("7.0", "other"),
+        ("true", "number"),
+        ('"false"', "number"),
+        ('"True"', "text"),
         ('["x"]', "other"),
         ('{"x":1}', "other"),
         ('"\\ud800"', "other"),
@@ -143,6 +152,13 @@ def test_all_else_stays_byte_by_byte() -> None:
 def test_a_hash_says_what_it_is_of(token: str, kind: str) -> None:
     value = DEBEZIUM.masked(f'{{"after":{{"email":{token}}}}}'.encode())
     assert json.loads(value)["after"]["email"].split(":")[2] == kind
+
+
+def test_a_number_in_another_text_has_both_hashes() -> None:
+    """TYPE-9."""
+    for text, number in (("007", "7"), ("true", "1"), ("false", "0"), ("-0", "0")):
+        hashes = [hashlib.sha256(of.encode()).hexdigest() for of in (text, number)]
+        assert hash_of(text) == f"tidemark:sha256:number:{':'.join(hashes)}"
 
 
 def test_a_value_that_looks_like_a_hash_is_hashed() -> None:

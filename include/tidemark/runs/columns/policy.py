@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidemark.errors import WAITING, TableStoppedError
-from tidemark.formats.rows import hashable
+from tidemark.formats.rows import is_hashable
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import WITHHELD, TableSchema
 from tidemark.runs.ddl.effects import DdlEffects
@@ -69,7 +69,8 @@ def refuse_unhashable(spec: TableSpec, schema: TableSchema) -> None:
     wrong = [
         f"{column.name} ({column.source_type})"
         for column in schema.columns
-        if schema.rules.mask(column.name) is Mask.HASH and not hashable(column)
+        if schema.rules.mask(column.name) is Mask.HASH
+        and not all(map(is_hashable, column.variants))
     ]
     if wrong:
         raise TableStoppedError(
