@@ -104,14 +104,14 @@ class Decoder:
     unavailable_key: Callable[[TableSchema], Column] | None = None
     has_zero_dates: bool = True
 
-    def row_image(self, schema: TableSchema, *, is_masked: bool = False) -> RowImage:
+    def row_image(self, schema: TableSchema, *, hidden: frozenset[str] = frozenset()) -> RowImage:
         """What records of changes tell of their rows, as `formats.rows.typed_rows` reads it."""
         return RowImage(
             self.image(schema),
             self.unavailable(schema),
             self.contradicts,
             self.has_zero_dates,
-            is_masked,
+            hidden,
         )
 
 

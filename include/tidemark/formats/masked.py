@@ -25,6 +25,7 @@ _PREFIX = "tidemark:sha256:"
 _HIDDEN = "tidemark:masked"
 _ROWS = frozenset(("INSERT", "UPDATE", "DELETE"))
 """What Canal calls changes of rows."""
+ANY_COLUMN = "*"
 _OF_ROWS = frozenset(("INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "WITH"))
 """With what a statement begins that may have values of rows."""
 _FIRST_WORD = re.compile(r"(?:\s|/\*!\d*|/\*.*?\*/|--\s[^\n]*\n|#[^\n]*\n|\()*(\w+)", re.DOTALL)
@@ -143,6 +144,15 @@ class PayloadMask:
                 if old.lower() not in known:
                     former[old.lower()] = now
         return cls(rules, is_canal, is_keyed, known, tuple(former.items()), table)
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The columns that are masked, in lower case; ANY_COLUMN where rules name what is shown."""
+        rules = self.rules
+        if rules.included:
+            return frozenset({ANY_COLUMN})
+        named = {name.lower() for name in (*rules.excluded, *rules.hashed, *rules.redacted)}
+        return frozenset(named | {old for old, now in self.former if now in named})
 
     def masked(self, value: bytes) -> bytes:
         """``value`` without what is not to be kept; `UnmaskableError` where it is no record."""

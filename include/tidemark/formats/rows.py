@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.keys import key_value
-from tidemark.formats.masked import HASHES, MASKED, Hashed, hash_of
+from tidemark.formats.masked import ANY_COLUMN, HASHES, MASKED, Hashed, hash_of
 from tidemark.formats.special import is_placeholder, plain_placeholders
 from tidemark.formats.values import conversion_error, read_by_schema, value_of
 from tidemark.model.column_rename import ColumnAlias
@@ -44,14 +44,19 @@ class RowImage:
     columns that it does not hold though the row has them, None where every record is whole
     (UNAV-4). contradicts: whether the record says two things about one name (MSG-4).
     has_zero_dates: whether a date whose month or day is zero is null, and no value that does not
-    fit (TYPE-12). is_masked: records may be without values that a target does not show (MASK-1).
+    fit (TYPE-12). hidden: columns without whose values records may be (MASK-1), in lower case.
     """
 
     image: Column
     unavailable: Column | None
     contradicts: Column
     has_zero_dates: bool = True
-    is_masked: bool = False
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether records may be without values."""
+        return bool(self.hidden)
 
 
 def typed_rows(
@@ -98,8 +103,12 @@ def typed_rows(
     )
     null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
     key_mismatches = [F.when(_has_other_key(schema[name]), F.lit(name)) for name in schema.key]
-    why_wrong = _wrong_mask if row_image.is_masked else _wrong
-    wrong = [why_wrong(c, has_zero_dates=row_image.has_zero_dates) for c in values]
+    wrong = [
+        (_wrong_mask if _may_be_masked(column, schema, row_image.hidden) else _wrong)(
+            column, has_zero_dates=row_image.has_zero_dates
+        )
+        for column in values
+    ]
     unavailable = [
         F.when(_is_unavailable(column), F.lit(column.name))
         for column in values
@@ -170,6 +179,15 @@ def _wrong(column: SourceColumn, *, has_zero_dates: bool) -> Column:
     if column.may_be_unavailable:
         wrong = wrong & ~F.coalesce(_is_unavailable(column), F.lit(False))
     return F.when(wrong, F.lit(column.name))
+
+
+def _may_be_masked(column: SourceColumn, schema: TableSchema, hidden: frozenset[str]) -> bool:
+    """Whether records may be without values of the column, by any name that it had."""
+    names = [column.name]
+    for column_rename in reversed(schema.column_renames):
+        names.append(column_rename.before(names[-1]) or names[-1])
+    by_name = any(name.lower() in hidden for name in names)
+    return bool(hidden) and (by_name or ANY_COLUMN in hidden or column.mask is not None)
 
 
 def _wrong_mask(column: SourceColumn, *, has_zero_dates: bool) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -23,6 +24,7 @@ from pyiceberg.expressions import (
     StartsWith,
 )
 from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -54,6 +56,8 @@ MARK = "tidemark.landing"
 NUMBER = "tidemark.landing-number"
 PAYLOAD = "tidemark.payload"
 """The property of a changelog that has masked records."""
+_HIDDEN = "tidemark.masked."
+"""What the property of each column begins with whose values may be masked there."""
 COLUMNS = ("landing", *RECORD_COLUMNS, *ENVELOPE_COLUMNS)
 
 SCHEMA = pa.schema(
@@ -103,12 +107,13 @@ PROPERTIES = {
 class ChangelogHead:
     """Where ``main`` stood, and how far the topics were landed there; at first not at all.
 
-    is_masked: records may be there without values that a target does not show (MASK-1).
+    hidden: columns whose values records may be there without (MASK-1), each with its table as the
+    file called it.
     """
 
     snapshot: int | None = None
     mark: LandingMark = field(default_factory=LandingMark)
-    is_masked: bool = False
+    hidden: frozenset[tuple[str, str]] = frozenset()
 
 
 def read_landed(catalog: Catalog, tables: SystemTables) -> ChangelogHead:
@@ -124,7 +129,16 @@ def read_landed(catalog: Catalog, tables: SystemTables) -> ChangelogHead:
     published = read_checked(changelog, tables.changelog)
     text = published.marks.get(MARK) if published else None
     mark = LandingMark.from_json(text) if text else LandingMark()
-    return ChangelogHead(main_head(changelog), mark, PAYLOAD in changelog.properties)
+    return ChangelogHead(main_head(changelog), mark, _hidden_in(changelog))
+
+
+def _hidden_in(changelog: Table) -> frozenset[tuple[str, str]]:
+    named = (
+        json.loads(name.removeprefix(_HIDDEN))
+        for name in changelog.properties
+        if name.startswith(_HIDDEN)
+    )
+    return frozenset((table, column) for table, column in named)
 
 
 def read_mark(catalog: Catalog, tables: SystemTables) -> LandingMark:
@@ -192,13 +206,16 @@ def branch_landing(
     head: ChangelogHead,
     attempt: AttemptId,
     *,
-    is_masked: bool = False,
+    hidden: Collection[tuple[str, str]] | None = None,
 ) -> Branch:
     """The attempt's own branch for the landing behind ``head``, the changelog as it was read.
 
-    is_masked: the changelog is to say for good that it has masked records.
+    hidden: what the changelog is to say for good that it has no values of; None where it has all.
     """
-    properties = {**PROPERTIES, PAYLOAD: "masked"} if is_masked else PROPERTIES
+    properties = dict(PROPERTIES)
+    if hidden is not None:
+        properties |= {PAYLOAD: "masked"}
+        properties |= {f"{_HIDDEN}{json.dumps(column)}": "true" for column in hidden}
     changelog = ensure_table(catalog, tables.changelog, SCHEMA, properties)
     return begin_branch(changelog, head.snapshot, attempt_ref(head.mark.number + 1, attempt))
 
@@ -275,7 +292,7 @@ def publish_landing(
             next_step="run again; if this repeats, the files of the changelog are not sound",
         )
     update_mains(catalog, [replace(ref_update, marks=((MARK, mark.to_json()),))])
-    return ChangelogHead(ref_update.snapshot, mark, PAYLOAD in changelog.properties)
+    return ChangelogHead(ref_update.snapshot, mark, _hidden_in(changelog))
 
 
 def drop_landing(catalog: Catalog, ref_update: RefUpdate) -> None:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from tidemark.formats.masked import PayloadMask
 from tidemark.formats.rows import RowImage, typed_rows
+from tidemark.model.column_rename import ColumnRename
 from tidemark.model.column_rules import ColumnRules, Mask
 from tidemark.model.columns import (
     CONVERSION_ERROR,
@@ -93,6 +94,26 @@ def test_a_row_that_has_another_key_than_its_record_has_conversion_error(
     assert [row["id"] for row in rows if row[CONVERSION_ERROR] == "id"] == [3, 5]
 
 
+@pytest.mark.parametrize(
+    ("hidden", "wrong"),
+    [({"email"}, None), ({"email", "name"}, "name"), ({"first"}, "name"), ({"*"}, "name")],
+)
+def test_a_text_that_looks_masked_where_nobody_masks_is_one(
+    spark: SparkSession, hidden: set[str], wrong: str | None
+) -> None:
+    """MASK-1."""
+    winners = spark.createDataFrame(
+        [("U", (1,), ("1", "tidemark:masked"))],
+        "op STRING, row_key STRUCT<id: INT>, image STRUCT<id: STRING, name: STRING>",
+    ).selectExpr("*", "'5' AS position", "current_timestamp() AS commit_time")
+    row_image = replace(told(), hidden=frozenset(hidden))
+    renames = (ColumnRename(Position("2"), ((ColumnName("first"), NAME),)),)
+    schema = replace(SCHEMA, column_renames=renames)
+    (row,) = typed_rows(winners, schema, row_image).collect()
+    assert row["name"] == "tidemark:masked"
+    assert row[CONVERSION_ERROR] == wrong
+
+
 TOKENS = (
     *("7", "-70", "0", str(2**63 - 1), str(-(2**63)), str(2**63), "true", "false", "7.0"),
     *('"7"', '"007"', '"-0"', '"+7"', '" 7 "', '"true"', '"False"', '"x"', '""', '"7.0"', "null"),
@@ -134,7 +155,7 @@ def test_a_masked_record_tells_the_hash_of_each_value_that_is_read(
             "'U' AS op",
             "current_timestamp() AS commit_time",
         )
-        row_image = replace(told(), is_masked=is_masked)
+        row_image = replace(told(), hidden=frozenset({"name"} if is_masked else ()))
         rows = typed_rows(winners, schema, row_image).collect()
         read[is_masked] = {
             (TOKENS[row["id"]], row[POSITION]): row["name"]

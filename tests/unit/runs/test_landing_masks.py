@@ -43,6 +43,17 @@ def masks(source: dict[str, Any] | None = None, **table: Any) -> LandingMasks:
     return LandingMasks.of_tables(pipeline(source, **table), ())
 
 
+def test_the_columns_that_are_hidden() -> None:
+    """So that of all others, and of tables without rules, no text is taken for a mask."""
+    assert masks().hidden == {("shop.people", "email")}
+    rules = {"exclude": ["Pw"], "redact": ["note"]}
+    assert masks(**{"target-columns": rules}).hidden == {
+        ("shop.people", "pw"),
+        ("shop.people", "note"),
+    }
+    assert masks(**{"target-columns": {"include": ["id"]}}).hidden == {("shop.people", "*")}
+
+
 def test_rows_of_the_table_alone() -> None:
     key, value = masks().masked("row", PEOPLE, KEY, ROW)
     assert key == KEY

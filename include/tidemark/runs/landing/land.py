@@ -139,9 +139,8 @@ def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
     catalog, head = run.world.catalog, run.heads.changelog
     masks = LandingMasks.of(run)
     with spark_errors("the landing", *READ_ERRORS), catalog_errors("the landing"):
-        branch = branch_landing(
-            catalog, run.system, head, run.request.attempt, is_masked=masks is not None
-        )
+        hidden = None if masks is None else masks.hidden
+        branch = branch_landing(catalog, run.system, head, run.request.attempt, hidden=hidden)
         if can_land_by_tasks(run, reading):
             changelog = catalog.load_table(run.system.changelog.parts)
             landed = land_by_tasks(run, unread, reading, Destination.of(changelog), masks)

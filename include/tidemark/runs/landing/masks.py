@@ -183,6 +183,12 @@ class LandingMasks:
 
         return rows.mapInArrow(mask, rows.schema)
 
+    @property
+    def hidden(self) -> frozenset[tuple[str, str]]:
+        """The columns that are masked, each with its table as the file calls it."""
+        masks = self.by_table.values()
+        return frozenset((mask.table, column) for mask in masks for column in mask.hidden)
+
     def refusal(self) -> PreflightError | None:
         """Why what was masked cannot be landed; None where it can."""
         for table, why in sorted(self.findings.refused.items(), key=str):
@@ -235,3 +241,15 @@ def _published(run: Run, spec: TableSpec) -> TableSchema | None:
     target = find_table(run.world.catalog, TableId(run.pipeline.target_namespace, spec.target))
     text = None if target is None else target.properties.get(SOURCE_SCHEMA)
     return None if text is None else TableSchema.from_json(json.loads(text))
+
+
+def hidden_columns(run: Run, spec: TableSpec) -> frozenset[str]:
+    """Columns of a table without whose values landed records may be, in lower case.
+
+    Also those that rules of another file hid; of a table that was renamed, those of any.
+    """
+    renames = run.progress.known_renames(run.pipeline.renames)
+    hidden = set(run.heads.changelog.hidden)
+    if run.pipeline.changelog.is_masked:
+        hidden |= LandingMasks.of_tables(run.pipeline, renames).hidden
+    return frozenset(column for table, column in hidden if renames or table == str(spec.source))

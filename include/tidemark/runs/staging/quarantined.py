@@ -136,7 +136,7 @@ def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> Da
     events = rows.withColumn(CHANGE, record)
     keys = marked.select(*(F.col(quote(n)).alias(f"_{i}") for i, n in enumerate(schema.key)))
     same = (F.col("row_key")[n].eqNullSafe(F.col(f"_{i}")) for i, n in enumerate(schema.key))
-    row_image = decoder.row_image(schema, is_masked=work.is_masked)
+    row_image = decoder.row_image(schema, hidden=work.hidden)
     why = key_reason(schema, decoder.key_texts, row_image.image, from_images=work.key_from_images)
     if decoder.unavailable_key is not None and work.key_from_images:
         lacks_key = decoder.unavailable_key(schema)

@@ -144,7 +144,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
                 no_column,
                 F.col("contradicts"),
                 decoder.has_zero_dates,
-                work.is_masked,
+                work.hidden,
             ),
             keep=(ROW, CHANGE),
         )

@@ -82,7 +82,7 @@ def can_stage_by_tasks(run: Run, chosen: Chosen, work: TableWork) -> bool:
     separable = {CheckpointStatus.PENDING} if mode is GateMode.NONE else by_position
     return (
         work.spec.mode is TargetMode.MIRROR
-        and not (work.key_from_images or work.replayed or work.copies.count or work.is_masked)
+        and not (work.key_from_images or work.replayed or work.copies.count or work.hidden)
         and work.window_bound is None
         and chosen.replay is None
         and not (work.changes_key or run.progress.epochs or table in run.progress.behind)

@@ -63,7 +63,7 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
     if counts.contested is not None:
         changes = count_contested(changes, work.counts, counts.contested)
     schema = work.schema
-    row_image = decoder.row_image(schema, is_masked=work.is_masked)
+    row_image = decoder.row_image(schema, hidden=work.hidden)
     match work.spec.mode:
         case TargetMode.MIRROR:
             latest = changes.transform(mark_latest, work.counts)

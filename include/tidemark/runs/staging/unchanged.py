@@ -107,7 +107,7 @@ class _Past:
             CHANGED, F.struct(*(change[name].alias(name) for name in CHANGE))
         )
         wanted = self.wanted
-        row_image = self.decoder.row_image(wanted, is_masked=self.work.is_masked)
+        row_image = self.decoder.row_image(wanted, hidden=self.work.hidden)
         typed = typed_rows(bundled, wanted, row_image, keep=(NEED, CHANGED))
         image = F.struct(*(F.col(quote(name)) for name in wanted.names))
         past_changes = typed.select(

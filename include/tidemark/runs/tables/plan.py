@@ -30,6 +30,7 @@ from tidemark.runs.columns.schemas import examples, resolve
 from tidemark.runs.columns.untyped import untyped_columns
 from tidemark.runs.columns.withheld import can_withhold, refuse_withheld_key, with_withheld
 from tidemark.runs.landing.compacted import only_tombstones, refuse_other_record_key
+from tidemark.runs.landing.masks import hidden_columns
 from tidemark.runs.run import Run
 from tidemark.runs.tables.copies import Copies, with_copies_of_last
 from tidemark.runs.tables.dropped import begin_of, tables_of_dropped_databases, take_reread
@@ -424,5 +425,5 @@ def _work(
         topic=next(iter(topics_by_offset(profile_entries)), None),
         reread=reread,
         is_another=begins is not None or bool(drops_of(chosen, spec)),
-        is_masked=pipeline.changelog.is_masked or run.heads.changelog.is_masked,
+        hidden=hidden_columns(run, spec),
     )

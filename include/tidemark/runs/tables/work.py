@@ -40,7 +40,7 @@ class TableWork:
     on each row has to have come again. is_another: rows end as the table was dropped, or is not the
     one that it was; what they were stays readable. replaced: what the target takes the place of;
     is_beside: it stands beside that (REFOLD-1). topic: by whose offsets its rows are ordered, if
-    they are. is_masked: records may be without values that the target does not show (MASK-1).
+    they are. hidden: columns without whose values records may be (MASK-1).
     """
 
     spec: TableSpec
@@ -65,7 +65,7 @@ class TableWork:
     replaced: Replaced | None = None
     is_beside: bool = False
     topic: TopicName | None = None
-    is_masked: bool = False
+    hidden: frozenset[str] = frozenset()
 
     @property
     def have(self) -> TableSchema | None:
