@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from tidemark.log import get_logger
+from tidemark.model.modes import Untyped
 from tidemark.model.names import PipelineName, TableName
 from tidemark.model.renames import Rename
 from tidemark.model.target_mode import TargetMode
@@ -340,6 +341,8 @@ class PipelineSpec(SpecModel):
             yield BrokenRule(at, "'masked'", "raw: Avro records are kept as they came")
         if self.source.is_compacted:
             yield BrokenRule(at, "'masked'", "raw: of a compacted topic keys alone tell deletes")
+        if self.source.untyped is not Untyped.REFUSE:
+            yield from self._untyped_masks()
         hidden = {table.source: table.target_columns.rules.hiding for table in self.tables}
         for index, table in enumerate(self.tables):
             for at_key, name in enumerate(table.key):
@@ -355,6 +358,20 @@ class PipelineSpec(SpecModel):
                     "rules in target-columns that hide the same columns in both: of tables that "
                     "exchange names a record is masked before anybody knows which one it is of",
                 )
+
+    def _untyped_masks(self) -> Iterator[BrokenRule]:
+        """Of a masked value nobody can tell of what type it was."""
+        for index, table in enumerate(self.tables):
+            rules = table.target_columns.rules
+            for rule, names in (("hash", rules.hashed), ("redact", rules.redacted)):
+                for at, name in enumerate(names):
+                    if name not in table.columns:
+                        yield BrokenRule(
+                            ("tables", index, "target-columns", rule, at),
+                            repr(str(name)),
+                            "a column whose type columns: declares, as changelog.payload is masked "
+                            "and source.untyped goes by values",
+                        )
 
     def _shared_names(self) -> Iterator[BrokenRule]:
         """A former name tells one table; only one that has another former name may bear it now."""

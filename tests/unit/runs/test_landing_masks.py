@@ -96,6 +96,16 @@ def test_a_declared_key_is_in_the_row() -> None:
     assert b"jane" not in value
 
 
+def test_types_of_masked_columns_are_not_told_by_values() -> None:
+    """SCHEMA-1."""
+    source = {"untyped": "infer"}
+    with pytest.raises(ValidationError) as refused:
+        pipeline(source)
+    at = [fault["loc"] for fault in refused.value.errors()]
+    assert at == [("tables", 0, "target-columns", "hash", 0)]
+    pipeline(source, columns={"email": "varchar(80)"})
+
+
 def test_a_declared_key_has_no_masked_column() -> None:
     with pytest.raises(ValidationError) as refused:
         pipeline(key=["id", "email"])
