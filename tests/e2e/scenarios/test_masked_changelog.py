@@ -26,10 +26,12 @@ from tests.support.named_files import path_of
 from tests.support.records import Record, postgres_row
 from tests.support.smoke import first_in_smoke
 from tests.support.stack import Stream
-from tidemark.errors import ActionRefusedError, TableStoppedError
+from tidemark.errors import ActionRefusedError, PreflightError, TableStoppedError
 from tidemark.formats.special import PLACEHOLDER
 from tidemark.lake.catalog import SystemTables, folder_of
+from tidemark.lake.landing import read_landed
 from tidemark.model.names import TableName
+from tidemark.model.progress import LandingMark
 from tidemark.runs.landing import land
 from tidemark.runs.refold import begin_refold
 from tidemark.runs.world import World
@@ -120,6 +122,24 @@ def test_what_was_masked_cannot_be_shown(world: World) -> None:
     stream.table = {"target-columns": {**RULES, "redact": []}}
     with pytest.raises(ActionRefusedError, match="does not have the values of column note"):
         begin_refold(stream.pipeline, world, ITEMS)
+
+
+@pytest.mark.parametrize("by_tasks", [True, False])
+def test_a_slip_in_a_rule_lands_nothing(
+    world: World, *, by_tasks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not by_tasks:
+        monkeypatch.setattr(land, "can_land_by_tasks", lambda *_: False)
+    stream, table = opened(world, "debezium")
+    stream.table = {"target-columns": {**RULES, "redact": ["notes"]}}
+    send(stream, table.sent, table)
+    with pytest.raises(PreflightError, match="have no column notes, for which there is a rule"):
+        stream.cut()
+    landed = read_landed(world.catalog, SystemTables.of(stream.pipeline.name))
+    assert landed.mark == LandingMark()
+    stream.table = {"target-columns": RULES}
+    stream.cut()
+    assert published(stream) == expected(table)
 
 
 def test_a_hash_that_is_none_of_the_target_stops_its_table(world: World) -> None:
