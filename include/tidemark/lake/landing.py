@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.catalog import Catalog
+from pyiceberg.catalog import Catalog, delete_files
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import (
     AlwaysTrue,
@@ -298,6 +298,21 @@ def publish_landing(
 def drop_landing(catalog: Catalog, ref_update: RefUpdate) -> None:
     """Throw a staged landing away."""
     drop_refs(catalog.load_table(ref_update.table.parts), ref_update.drops)
+
+
+def discard_landing(catalog: Catalog, ref_update: RefUpdate) -> None:
+    """As `drop_landing`, with the files that it has written: what is in them may not stay."""
+    with catalog_errors("the removal of a landing"):
+        changelog = catalog.load_table(ref_update.table.parts)
+        snapshot = changelog.snapshot_by_id(ref_update.snapshot)
+        written = {
+            entry.data_file.file_path
+            for manifest in (snapshot.manifests(changelog.io) if snapshot else ())
+            for entry in manifest.fetch_manifest_entry(changelog.io)
+            if entry.snapshot_id == ref_update.snapshot
+        }
+    drop_landing(catalog, ref_update)
+    delete_files(changelog.io, written, "data")
 
 
 def changes_since(

@@ -135,8 +135,10 @@ def test_a_slip_in_a_rule_lands_nothing(
     send(stream, table.sent, table)
     with pytest.raises(PreflightError, match="have no column notes, for which there is a rule"):
         stream.cut()
-    landed = read_landed(world.catalog, SystemTables.of(stream.pipeline.name))
-    assert landed.mark == LandingMark()
+    system = SystemTables.of(stream.pipeline.name)
+    assert read_landed(world.catalog, system).mark == LandingMark()
+    changelog = path_of(world.catalog.load_table(system.changelog.parts).location())
+    assert not list(changelog.rglob("*.parquet")), "the column that was meant is in clear in it"
     stream.table = {"target-columns": RULES}
     stream.cut()
     assert published(stream) == expected(table)

@@ -18,6 +18,7 @@ from tidemark.lake.landing import (
     ChangelogHead,
     branch_landing,
     commit_landing,
+    discard_landing,
     drop_landing,
     publish_landing,
     staged_and_landed,
@@ -155,7 +156,7 @@ def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
         ref_update = write_landing(catalog, branch, written, unread.after)
     refusal = masks.refusal() if masks is not None else None
     if refusal is not None:
-        drop_landing(catalog, ref_update)
+        discard_landing(catalog, ref_update)
         raise refusal
     return _Staged(ref_update, reading, counted.get)
 
