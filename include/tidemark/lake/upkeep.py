@@ -7,10 +7,11 @@ done by a cut before it begins, every few dozen cuts; targets are kept by `runs.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
-from pyiceberg.catalog import Catalog
+from pyiceberg.catalog import Catalog, delete_files
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
@@ -36,6 +37,9 @@ FILE_BYTES = 128 * 1024
 """Of files that are written together. Each holds cuts that follow each other: who reads some cuts
 opens the files of these alone."""
 
+_NUMBERED = re.compile(r"(?P<commit>.+-m)(?P<number>\d+)\.avro")
+"""The path of a manifest: that of its commit, and how many this had written before."""
+
 
 def keep_small(session: SparkSession, catalog: Catalog, tables: SystemTables) -> None:
     """Expire snapshots of the pipeline's own tables, and write their small files together.
@@ -56,6 +60,8 @@ def keep_small(session: SparkSession, catalog: Catalog, tables: SystemTables) ->
             ).collect()
             log.info("own_files_compacted", table=str(name))
         if _expirable(table) > MAX_SNAPSHOTS and may_lose_files(table):
+            with catalog_errors(f"the reading of {name}"):
+                delete_files(table.io, merged_manifests(table), "merged manifest")
             _expire(session, catalog.name, name)
             log.info("own_snapshots_expired", table=str(name))
 
@@ -78,6 +84,25 @@ def small_files(table: Table) -> int:
         added += _count(snapshot, "added-data-files")
     data_files = (file for part in read_files(table).files.values() for file in part)
     return sum(file.size < SMALL_SHARE * FILE_BYTES for file in data_files)
+
+
+def merged_manifests(table: Table) -> set[str]:
+    """Manifests that pyiceberg wrote and merged into others in one commit: no snapshot names them.
+
+    It leaves them where they are. They have lower numbers than the one that was made of them.
+    """
+    named = {
+        manifest.manifest_path
+        for snapshot in table.snapshots()
+        for manifest in snapshot.manifests(table.io)
+    }
+    numbered = filter(None, map(_NUMBERED.fullmatch, named))
+    written = {
+        f"{match['commit']}{number}.avro"
+        for match in numbered
+        for number in range(int(match["number"]))
+    }
+    return {path for path in written - named if table.io.new_input(path).exists()}
 
 
 def _is_compacted(snapshot: Snapshot) -> bool:
