@@ -367,9 +367,27 @@ def head(site: Site, name: str) -> int | None:
     return None if found is None else found.snapshot_id
 
 
-@pytest.mark.usefixtures("shown")
-def test_run_by_the_form_publishes(site: Site, served: Api) -> None:
+@dataclass(frozen=True)
+class Triggered:
+    """A run that the form started, and what stood there behind it. sent: to StatsD."""
+
+    run: Mapping[str, Any]
+    products: int | None
+    sent: Mapping[str, float]
+
+
+@pytest.fixture(scope="module")
+def triggered(site: Site, served: Api, shown: Mapping[str, Any]) -> Triggered:
+    """The run that publishes what the dry run showed: behind it all of the inventory is there."""
+    assert shown["state"] == "success"
     run = served.trigger("cut__inventory", reason="a person wanted it")
+    cut = report_of(site, run).left["publish"]["return_value"]["cut"]
+    sent = site.statsd.awaited("tidemark_cuts_total.inventory", cut)
+    return Triggered(run, head(site, "inventory.products"), sent)
+
+
+def test_run_by_the_form_publishes(site: Site, served: Api, triggered: Triggered) -> None:
+    run = triggered.run
     assert run["state"] == "success"
     report = report_of(site, run)
     assert report.tasks == GREEN
@@ -383,13 +401,13 @@ def test_run_by_the_form_publishes(site: Site, served: Api) -> None:
     told = dict(events)["inventory.products"]
     assert told["cut"] == report.left["publish"]["return_value"]["cut"]
     assert told["inserted_rows"] == 1
-    assert told["snapshot_id"] == str(head(site, "inventory.products"))
+    assert told["snapshot_id"] == str(triggered.products)
     products = lineage_of(site, "cut__inventory.publish", told["snapshot_id"])
     assert products["symlinks"]["identifiers"][0]["name"] == "inventory.products"
     (source,) = products["columnLineage"]["fields"]["weight"]["inputFields"]
     assert source["namespace"] == f"kafka://{site.servers}"
     assert (source["name"].endswith(".inventory.products"), source["field"]) == (True, "weight")
-    sent = site.statsd.awaited("tidemark_cuts_total.inventory", told["cut"])
+    sent = triggered.sent
     rows = sent["tidemark_table_rows.inventory.inventory__products"]
     assert rows == len(after["inventory.products"].rows)
     printed = metrics_of(site, "inventory")
@@ -453,6 +471,7 @@ def test_the_page_shows_each_pipeline_to_whoever_may_read_its_dag(served: Api) -
     assert unknown.value.code == 404
 
 
+@pytest.mark.usefixtures("triggered")
 def test_refold_by_the_form_is_done_by_the_next_run(site: Site, served: Api) -> None:
     """REFOLD-1: an operator who knows Airflow alone orders it, cancels it and sees it done."""
     place = ("inventory", "products")
