@@ -105,10 +105,9 @@ class PayloadMask:
     """What is masked in the JSON of the records of one table.
 
     Rules mean columns whatever the case of their names: no target has two that differ in it alone.
-    is_canal: records are Canal-JSON. is_keyed: the file declares a key. table: as the file
-    calls it. known: columns of the
-    source that the target was made of. former: pairs of what such a column was called, and is now.
-    Names of both are in lower case.
+    is_canal: records are Canal-JSON. is_keyed: the file declares a key. table: as the file calls
+    it. known: columns of the source that the target was made of. former: pairs of what such a
+    column was called, and is now. Names of both are in lower case.
     """
 
     rules: ColumnRules

@@ -1,7 +1,7 @@
 """Bearer tokens of an OAuth 2 server for the services beside Kafka, by a client's credentials.
 
-A token is kept in memory for most of its life, and had anew once a service refuses it. What Kafka's
-clients do of this themselves is not done here.
+A token is kept in memory for most of its life, and asked for again once a service refuses it. What
+Kafka's clients do of this themselves is not done here.
 """
 
 from __future__ import annotations
