@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from tidemark.formats.keys import key_value
 from tidemark.formats.masked import ANY_COLUMN, HASHES, MASKED, Hashed, hash_of
 from tidemark.formats.special import is_placeholder, plain_placeholders
-from tidemark.formats.values import conversion_error, read_by_schema, value_of
+from tidemark.formats.values import conversion_error, read_as_of, read_by_schema, value_of
 from tidemark.model.column_rename import ColumnAlias
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import (
@@ -103,12 +103,7 @@ def typed_rows(
     )
     null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
     key_mismatches = [F.when(_has_other_key(schema[name]), F.lit(name)) for name in schema.key]
-    wrong = [
-        (_wrong_mask if _may_be_masked(column, schema, row_image.hidden) else _wrong)(
-            column, has_zero_dates=row_image.has_zero_dates
-        )
-        for column in values
-    ]
+    wrong = [_why_wrong(column, schema, row_image) for column in values]
     unavailable = [
         F.when(_is_unavailable(column), F.lit(column.name))
         for column in values
@@ -164,6 +159,13 @@ def _has_other_key(column: SourceColumn) -> Column:
     return raw.isNotNull() & ~same & ~F.coalesce(_is_unavailable(column), F.lit(False))
 
 
+def _why_wrong(column: SourceColumn, schema: TableSchema, row_image: RowImage) -> Column:
+    """The column's name where a record's value does not fit it."""
+    is_masked = _may_be_masked(column, schema, row_image.hidden)
+    judge = _wrong_mask if is_masked else _wrong
+    return judge(column, has_zero_dates=row_image.has_zero_dates)
+
+
 def _wrong(column: SourceColumn, *, has_zero_dates: bool) -> Column:
     if all(
         variant.encoding is ValueEncoding.TEXT and variant.element is None
@@ -209,25 +211,17 @@ def _wrong_mask(column: SourceColumn, *, has_zero_dates: bool) -> Column:
 
 
 def _landed_hash(raw: Column, column: SourceColumn) -> Column:
-    """The target's hash as a masked record tells it; null where it is of another text.
-
-    Each record is read as its schema says, as `_value` does it.
-    """
+    """The target's hash as a masked record tells it; null where it is of another text."""
     kind, of_text, of_number = (F.regexp_extract(raw, HASHES, group) for group in (1, 2, 4))
     integer = F.when(kind == Hashed.INTEGER.value, of_text)
     integer = integer.when(kind == Hashed.NUMBER.value, of_number)
 
     def read(variant: SourceColumn) -> Column:
         if _is_text(variant) and _is_text(column):
-            made = F.when(kind != "", of_text)
-        else:
-            made = integer if is_hashable(variant) else F.lit(None).cast("string")
-        if variant.former is None:
-            return made
-        is_former = F.col(POSITION) <= F.lit(variant.changed_at)
-        return F.when(is_former, read(variant.former)).otherwise(made)
+            return F.when(kind != "", of_text)
+        return integer if is_hashable(variant) else F.lit(None).cast("string")
 
-    return read_by_schema(column, F.col(SCHEMA_ID), read)
+    return read_as_of(column, F.col(SCHEMA_ID), F.col(POSITION), read)
 
 
 def is_hashable(column: SourceColumn) -> bool:

@@ -329,22 +329,34 @@ def typed_variant(raw: Column, variant: SourceColumn, column: SourceColumn) -> C
 
 
 def value_of(raw: Column, column: SourceColumn, schema_id: Column, position: Column) -> Column:
-    """``raw`` as a value of ``column``; null where it is none (SCHEMA-4).
+    """``raw`` as a value of ``column``; null where it is none (SCHEMA-4)."""
+
+    def read(variant: SourceColumn) -> Column:
+        value = typed_variant(raw, _with_bytes_of(column, variant), column)
+        return value if variant.iceberg == column.iceberg else value.try_cast(column.iceberg)
+
+    return read_as_of(column, schema_id, position, read)
+
+
+def read_as_of(
+    column: SourceColumn,
+    schema_id: Column,
+    position: Column,
+    read: Callable[[SourceColumn], Column],
+) -> Column:
+    """``read`` of the column as the record at ``position`` holds it.
 
     Records hold what their schema says; without one, at and below a change of type, what it was
     then.
     """
 
-    def read(variant: SourceColumn) -> Column:
-        value = typed_variant(raw, _with_bytes_of(column, variant), column)
-        if variant.iceberg != column.iceberg:
-            value = value.try_cast(column.iceberg)
+    def of(variant: SourceColumn) -> Column:
         if variant.former is None:
-            return value
+            return read(variant)
         is_former = position <= F.lit(variant.changed_at)
-        return F.when(is_former, read(variant.former)).otherwise(value)
+        return F.when(is_former, of(variant.former)).otherwise(read(variant))
 
-    return read_by_schema(column, schema_id, read)
+    return read_by_schema(column, schema_id, of)
 
 
 def _with_bytes_of(column: SourceColumn, variant: SourceColumn) -> SourceColumn:
