@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import DataFrame
 
-from tidemark.errors import PreflightError
+from tidemark.errors import NameRefusedError, PreflightError
 from tidemark.formats.masked import (
     PayloadMask,
     UnmaskableError,
@@ -27,6 +27,7 @@ from tidemark.model.renames import Rename
 from tidemark.runs.jvm import is_local
 from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec, TableSpec
+from tidemark.spec.shadows import shadowed_by
 
 NOT_LANDED = "what is landed stays as it was; the records wait on their topics"
 _WITH_ROWS = (Kind.ROW.value, Kind.DDL.value, Kind.TRUNCATE.value)
@@ -145,17 +146,17 @@ class LandingMasks:
 
         Where a shadow's name is taken, tools write more underscores in front of it.
         """
-        schema, name = table
         mask = self.by_table.get(table)
-        if mask is not None or name is None:
+        schema, name = table
+        if mask is not None or schema is None or name is None:
             return mask
-        for pattern in self.shadows:
-            before, _, after = pattern.partition("*")
-            if name.startswith(before) and name.endswith(after):
-                shadowed = name.removeprefix(before).removesuffix(after)
-                mask = self.by_table.get((schema, shadowed))
-                mask = mask or self.by_table.get((schema, shadowed.lstrip("_")))
-                if mask is not None:
+        try:
+            named = TableName(schema, name)
+        except NameRefusedError:  # Nobody folds it.
+            return None
+        for shadowed in filter(None, (shadowed_by([p], named) for p in self.shadows)):
+            for copied in (shadowed.table, shadowed.table.lstrip("_")):
+                if (mask := self.by_table.get((schema, copied))) is not None:
                     return mask
         return None
 
